@@ -1,0 +1,1 @@
+//! The async client: connections, a batching producer, a consumer by partition.

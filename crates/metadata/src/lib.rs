@@ -1,0 +1,1 @@
+//! Cluster image and delta, and the controller's decisions.

@@ -1,0 +1,1 @@
+//! The machines of a node: connection, data shard and control.

@@ -1,0 +1,1 @@
+//! Kafka's wire messages, frames, headers and supported versions.

@@ -1,0 +1,1 @@
+//! The KRaft quorum, with one voter for now.

@@ -1,0 +1,1 @@
+//! One replica of one partition: role, epochs and high watermark.

@@ -1,0 +1,1 @@
+//! Listeners, sendfile, job pools, timers: a node between real sockets and disks.

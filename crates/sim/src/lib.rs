@@ -1,0 +1,1 @@
+//! The world around nodes: clocks, network, disks, clients, checkers, scenarios, seeds.
