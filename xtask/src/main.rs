@@ -1,3 +1,39 @@
-//! The project's own tools.
+//! The project's own tools: `cargo xtask codegen | tidy | verify | interop | bench`.
 
-fn main() {}
+mod codegen;
+mod tidy;
+mod tree;
+mod verify;
+
+use std::process::ExitCode;
+
+const HELP: &str = "\
+usage: cargo xtask COMMAND
+
+  codegen [--check]   write the generated messages (or only say whether they are fresh)
+  tidy                check the tree: sizes, crate arrows, banned names, words, freshness
+  verify              fmt, clippy with warnings as errors, docs, tidy; changes nothing";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let Some((command, rest)) = arguments.split_first() else {
+        eprintln!("{HELP}");
+        return ExitCode::from(2);
+    };
+    let result = match command.as_str() {
+        "codegen" => codegen::run(rest),
+        "tidy" => tidy::run(),
+        "verify" => verify::run(),
+        _ => {
+            eprintln!("xtask: there is no command '{command}'\n\n{HELP}");
+            return ExitCode::from(2);
+        }
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("xtask {command}: {why:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -42,7 +42,10 @@ impl EpochHistory<'_> {
             return None;
         }
         if asked == newest.epoch {
-            return Some(EpochEnd { epoch: asked, end_offset: self.log_end_offset });
+            return Some(EpochEnd {
+                epoch: asked,
+                end_offset: self.log_end_offset,
+            });
         }
         let after = self.entries.partition_point(|entry| entry.epoch <= asked);
         let end_offset = self.entries.get(after)?.start_offset;
@@ -67,7 +70,10 @@ pub fn truncation_point(own: EpochHistory<'_>, leader_end: EpochEnd) -> Option<O
         own.entries
             .last()
             .filter(|entry| leader_end.epoch > entry.epoch)
-            .map(|entry| EpochEnd { epoch: entry.epoch, end_offset: own.log_end_offset })
+            .map(|entry| EpochEnd {
+                epoch: entry.epoch,
+                end_offset: own.log_end_offset,
+            })
     })?;
     let cut = if own_end.epoch == leader_end.epoch {
         own_end.end_offset.min(leader_end.end_offset)
@@ -91,10 +97,21 @@ mod tests {
             .collect()
     }
 
-    fn cut(own: &[(i32, i64)], own_end: i64, leader: &[(i32, i64)], leader_end: i64) -> Option<i64> {
+    fn cut(
+        own: &[(i32, i64)],
+        own_end: i64,
+        leader: &[(i32, i64)],
+        leader_end: i64,
+    ) -> Option<i64> {
         let (own, leader) = (history(own), history(leader));
-        let own = EpochHistory { entries: &own, log_end_offset: Offset::new(own_end) };
-        let leader = EpochHistory { entries: &leader, log_end_offset: Offset::new(leader_end) };
+        let own = EpochHistory {
+            entries: &own,
+            log_end_offset: Offset::new(own_end),
+        };
+        let leader = EpochHistory {
+            entries: &leader,
+            log_end_offset: Offset::new(leader_end),
+        };
         let end = leader.end_of(own.entries.last()?.epoch)?;
         truncation_point(own, end).map(Offset::raw)
     }
@@ -102,9 +119,13 @@ mod tests {
     #[test]
     fn an_epoch_ends_where_the_next_begins() {
         let entries = history(&[(1, 0), (3, 10), (5, 20)]);
-        let log = EpochHistory { entries: &entries, log_end_offset: Offset::new(25) };
+        let log = EpochHistory {
+            entries: &entries,
+            log_end_offset: Offset::new(25),
+        };
         let end = |epoch| {
-            log.end_of(LeaderEpoch::new(epoch)).map(|it| (it.epoch.raw(), it.end_offset.raw()))
+            log.end_of(LeaderEpoch::new(epoch))
+                .map(|it| (it.epoch.raw(), it.end_offset.raw()))
         };
         assert_eq!(end(0), Some((0, 0)));
         assert_eq!(end(1), Some((1, 10)));
@@ -122,7 +143,10 @@ mod tests {
 
     #[test]
     fn rt_03_the_leader_lacks_the_followers_epoch() {
-        assert_eq!(cut(&[(1, 0), (2, 10)], 15, &[(1, 0), (3, 20)], 21), Some(10));
+        assert_eq!(
+            cut(&[(1, 0), (2, 10)], 15, &[(1, 0), (3, 20)], 21),
+            Some(10)
+        );
     }
 
     #[test]

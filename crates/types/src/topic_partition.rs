@@ -90,7 +90,10 @@ impl TopicPartition {
             return None;
         }
         let partition = PartitionIndex::new(partition.parse().ok()?);
-        Some(Self { topic: TopicName::new(topic).ok()?, partition })
+        Some(Self {
+            topic: TopicName::new(topic).ok()?,
+            partition,
+        })
     }
 }
 

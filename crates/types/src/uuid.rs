@@ -84,8 +84,13 @@ impl FromStr for Uuid {
     type Err = ParseUuidError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let bytes = TEXT.decode(text).ok().and_then(|bytes| <[u8; 16]>::try_from(bytes).ok());
-        bytes.map(Self).ok_or_else(|| ParseUuidError { text: text.to_owned() })
+        let bytes = TEXT
+            .decode(text)
+            .ok()
+            .and_then(|bytes| <[u8; 16]>::try_from(bytes).ok());
+        bytes.map(Self).ok_or_else(|| ParseUuidError {
+            text: text.to_owned(),
+        })
     }
 }
 
@@ -169,7 +174,10 @@ mod tests {
 
     #[test]
     fn writes_as_kafka_does() {
-        assert_eq!(TopicId::CLUSTER_METADATA.to_string(), "AAAAAAAAAAAAAAAAAAAAAQ");
+        assert_eq!(
+            TopicId::CLUSTER_METADATA.to_string(),
+            "AAAAAAAAAAAAAAAAAAAAAQ"
+        );
         assert_eq!(Uuid::ZERO.to_string(), "AAAAAAAAAAAAAAAAAAAAAA");
     }
 
