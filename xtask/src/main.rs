@@ -1,6 +1,7 @@
 //! The project's own tools: `cargo xtask codegen | tidy | verify | interop | bench`.
 
 mod codegen;
+mod interop;
 mod tidy;
 mod tree;
 mod verify;
@@ -12,7 +13,9 @@ usage: cargo xtask COMMAND
 
   codegen [--check]   write the generated messages (or only say whether they are fresh)
   tidy                check the tree: sizes, crate arrows, banned names, words, freshness
-  verify              fmt, clippy with warnings as errors, docs, tidy; changes nothing";
+  verify              fmt, clippy with warnings as errors, docs, tidy; changes nothing
+  interop [SUITE]...  stock clients and Apache Kafka's tools against real nodes:
+                      kcat, java, librdkafka (all without a name)";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -24,6 +27,7 @@ fn main() -> ExitCode {
         "codegen" => codegen::run(rest),
         "tidy" => tidy::run(),
         "verify" => verify::run(),
+        "interop" => interop::run(rest),
         _ => {
             eprintln!("xtask: there is no command '{command}'\n\n{HELP}");
             return ExitCode::from(2);

@@ -1,0 +1,78 @@
+//! Installs what the suites need below `target/interop`, once.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::{Context as _, Result, ensure};
+
+use crate::tree;
+
+/// Where the installed tools are.
+#[derive(Debug)]
+pub(super) struct Tools {
+    /// A Python with confluent-kafka.
+    pub(super) python: PathBuf,
+    /// The folder with Apache Kafka's jars.
+    pub(super) kafka_libs: PathBuf,
+}
+
+impl Tools {
+    /// Installs whatever is missing.
+    pub(super) fn install() -> Result<Self> {
+        let home = tree::root().join("target/interop");
+        std::fs::create_dir_all(&home).context("cannot make target/interop")?;
+        if Command::new("kcat").arg("-V").output().is_err() {
+            step("installing kcat (Debian)");
+            run(Command::new("apt-get").args(["update", "-qq"]))?;
+            run(Command::new("apt-get").args(["install", "-y", "-qq", "kcat"]))?;
+        }
+        let kafka_libs = home.join("kafka-libs");
+        if !kafka_libs.join(".complete").exists() {
+            step("fetching Apache Kafka's tools (Maven)");
+            let pom = tree::root().join("interop/kafka-tools.pom.xml");
+            run(Command::new("mvn")
+                .args(["--quiet", "--batch-mode", "--file"])
+                .arg(pom)
+                .arg("dependency:copy-dependencies")
+                .arg(format!("-DoutputDirectory={}", kafka_libs.display())))?;
+            std::fs::write(kafka_libs.join(".complete"), "")?;
+        }
+        let environment = home.join("python");
+        let python = environment.join("bin/python");
+        if !environment.join(".complete").exists() {
+            step("installing confluent-kafka (PyPI)");
+            run(Command::new("python3")
+                .args(["-m", "venv"])
+                .arg(&environment))?;
+            run(Command::new(&python).args([
+                "-m",
+                "pip",
+                "install",
+                "--quiet",
+                "--upgrade",
+                "confluent-kafka",
+            ]))?;
+            std::fs::write(environment.join(".complete"), "")?;
+        }
+        Ok(Self { python, kafka_libs })
+    }
+}
+
+fn step(what: &str) {
+    eprintln!("interop: {what}");
+}
+
+fn run(command: &mut Command) -> Result<()> {
+    let shown = format!("{command:?}");
+    let output = command
+        .env("DEBIAN_FRONTEND", "noninteractive")
+        .output()
+        .with_context(|| format!("cannot run {shown}"))?;
+    ensure!(
+        output.status.success(),
+        "{shown} failed:\n{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    Ok(())
+}
