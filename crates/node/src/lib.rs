@@ -1,1 +1,22 @@
 //! The machines of a node: connection, data shard and control.
+//!
+//! Nothing here does IO. A driver (`server` or `sim`) owns the machines, feeds them [`Input`]s one
+//! at a time and performs the [`Effect`]s that they push. [`Connection`] is a core of its own: it
+//! turns frames into requests and answers into frames, in order.
+
+pub mod connection;
+pub mod job;
+pub mod journal;
+pub mod machine;
+pub mod part;
+pub mod shard;
+
+pub use crate::connection::{ConnOutput, Connection};
+pub use crate::job::{Job, JobResult, LogDirNumber, Work};
+pub use crate::journal::{Happening, JournalEntry, Level};
+pub use crate::machine::{
+    Answer, Caller, ConnId, Effect, Incoming, Input, Machine, MachineId, PeerError, Piece, Region,
+    Ticket, Token, run_job,
+};
+pub use crate::part::{Changed, ImageUpdate, Part};
+pub use crate::shard::{FoundLog, Shard, ShardDir, ShardParams, owner_shard};

@@ -1,1 +1,5 @@
 //! One replica of one partition: role, epochs and high watermark.
+
+mod replica;
+
+pub use crate::replica::Replica;

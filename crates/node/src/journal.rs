@@ -1,0 +1,230 @@
+use std::fmt;
+
+use highwater_types::{LeaderEpoch, Offset, TopicPartition};
+
+use crate::job::LogDirNumber;
+
+/// Something worth telling a person: what happened, to what, and why.
+///
+/// The server logs it at its level; the simulator writes it into the trace, so every text is a
+/// function of the inputs alone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JournalEntry {
+    /// How loud it is.
+    pub level: Level,
+    /// What happened.
+    pub happening: Happening,
+}
+
+/// How loud a [`JournalEntry`] is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// A step of normal work. Only pushed when the machine was built with `trace` set: the hot
+    /// paths pay nothing for it otherwise.
+    Trace,
+    /// Rare and normal.
+    Info,
+    /// Something is worse than it should be; service goes on.
+    Warn,
+    /// Something stopped working.
+    Error,
+}
+
+/// What happened. One variant per kind of event; `Display` says it in one line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Happening {
+    /// A batch was appended.
+    Appended {
+        /// Where.
+        partition: TopicPartition,
+        /// First offset of the batch.
+        first_offset: Offset,
+        /// Exclusive end of the batch.
+        end_offset: Offset,
+        /// The leader epoch that it was appended in.
+        epoch: LeaderEpoch,
+    },
+    /// A high watermark rose.
+    HighWatermark {
+        /// Whose.
+        partition: TopicPartition,
+        /// Before.
+        from: Offset,
+        /// After.
+        to: Offset,
+    },
+    /// A replica began to lead.
+    Leads {
+        /// The partition.
+        partition: TopicPartition,
+        /// In this epoch.
+        epoch: LeaderEpoch,
+        /// The log end offset at that moment.
+        start_offset: Offset,
+    },
+    /// A replica no longer leads, or its partition is gone from this broker.
+    LeadsNoMore {
+        /// The partition.
+        partition: TopicPartition,
+        /// The epoch in which it led.
+        epoch: LeaderEpoch,
+        /// Why.
+        why: &'static str,
+    },
+    /// Acknowledged or readable records are gone. Always counted as an alarm.
+    DataLoss {
+        /// The partition.
+        partition: TopicPartition,
+        /// The first lost offset.
+        from: Offset,
+        /// Exclusive end of what had been readable.
+        to: Offset,
+        /// What took it.
+        why: &'static str,
+    },
+    /// A log was opened.
+    LogOpened {
+        /// The partition.
+        partition: TopicPartition,
+        /// What was found and mended; empty for a plain open.
+        report: String,
+        /// How many logs of this shard are open now.
+        done: u32,
+        /// How many logs this shard has to open.
+        total: u32,
+    },
+    /// A partition stopped serving; others go on.
+    PartitionFailed {
+        /// The partition.
+        partition: TopicPartition,
+        /// Why.
+        why: String,
+    },
+    /// A log directory went offline with all its partitions.
+    DirOffline {
+        /// The directory.
+        dir: LogDirNumber,
+        /// Its path.
+        path: String,
+        /// Why.
+        why: String,
+    },
+    /// A directory of a log that the metadata does not know was set aside.
+    StrayLog {
+        /// The directory before.
+        from: String,
+        /// Its name now.
+        to: String,
+        /// Why it is a stray.
+        why: &'static str,
+    },
+    /// A log's directory was renamed for deletion.
+    LogDeleted {
+        /// The partition.
+        partition: TopicPartition,
+        /// The directory's name now.
+        renamed_to: String,
+    },
+    /// Segments were deleted by retention.
+    Retained {
+        /// The partition.
+        partition: TopicPartition,
+        /// The log start offset now.
+        log_start_offset: Offset,
+    },
+    /// A connection was closed because of what it sent.
+    RequestRefused {
+        /// The api key as sent.
+        api_key: i16,
+        /// The version as sent.
+        api_version: i16,
+        /// The client id as sent, if the header could be read.
+        client_id: Option<String>,
+        /// Why.
+        why: String,
+    },
+    /// Anything else, in words.
+    Text(String),
+}
+
+impl JournalEntry {
+    /// An entry at [`Level::Trace`].
+    #[must_use]
+    pub const fn trace(happening: Happening) -> Self {
+        Self { level: Level::Trace, happening }
+    }
+
+    /// An entry at [`Level::Info`].
+    #[must_use]
+    pub const fn info(happening: Happening) -> Self {
+        Self { level: Level::Info, happening }
+    }
+
+    /// An entry at [`Level::Warn`].
+    #[must_use]
+    pub const fn warn(happening: Happening) -> Self {
+        Self { level: Level::Warn, happening }
+    }
+
+    /// An entry at [`Level::Error`].
+    #[must_use]
+    pub const fn error(happening: Happening) -> Self {
+        Self { level: Level::Error, happening }
+    }
+
+    /// An entry of words only.
+    #[must_use]
+    pub fn text(level: Level, text: impl Into<String>) -> Self {
+        Self { level, happening: Happening::Text(text.into()) }
+    }
+}
+
+impl fmt::Display for JournalEntry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.happening.fmt(f)
+    }
+}
+
+impl fmt::Display for Happening {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Appended { partition, first_offset, end_offset, epoch } => {
+                write!(f, "append {partition} [{first_offset},{end_offset}) epoch={epoch}")
+            }
+            Self::HighWatermark { partition, from, to } => {
+                write!(f, "high-watermark {partition} {from} -> {to}")
+            }
+            Self::Leads { partition, epoch, start_offset } => {
+                write!(f, "lead {partition} epoch={epoch} start={start_offset}")
+            }
+            Self::LeadsNoMore { partition, epoch, why } => {
+                write!(f, "lead-no-more {partition} epoch={epoch}: {why}")
+            }
+            Self::DataLoss { partition, from, to, why } => {
+                write!(f, "data-loss {partition} [{from},{to}): {why}")
+            }
+            Self::LogOpened { partition, report, done, total } => {
+                write!(f, "open {partition} ({done} of {total})")?;
+                if report.is_empty() { Ok(()) } else { write!(f, ": {report}") }
+            }
+            Self::PartitionFailed { partition, why } => write!(f, "failed {partition}: {why}"),
+            Self::DirOffline { path, why, .. } => {
+                write!(f, "log directory {path} is offline: {why}")
+            }
+            Self::StrayLog { from, to, why } => write!(f, "stray {from} -> {to}: {why}"),
+            Self::LogDeleted { partition, renamed_to } => {
+                write!(f, "delete {partition} -> {renamed_to}")
+            }
+            Self::Retained { partition, log_start_offset } => {
+                write!(f, "retain {partition} log-start={log_start_offset}")
+            }
+            Self::RequestRefused { api_key, api_version, client_id, why } => write!(
+                f,
+                "connection closed: api {api_key} v{api_version} of client {}: {why}",
+                client_id.as_deref().unwrap_or("(none)")
+            ),
+            Self::Text(text) => f.write_str(text),
+        }
+    }
+}
