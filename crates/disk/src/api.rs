@@ -5,6 +5,9 @@ use std::sync::Arc;
 
 use crate::DiskError;
 
+/// The file whose lock is the log directory's.
+pub(crate) const LOCK_FILE: &str = ".lock";
+
 /// Proof that the caller may block: held only by job runners, start-up and offline commands.
 #[derive(Debug)]
 pub struct Blocking(());
@@ -113,13 +116,14 @@ pub trait Disk: Clone + Send + Sync + std::fmt::Debug + 'static {
     /// directory. After a crash the old or the new bytes are there, nothing else.
     ///
     /// # Errors
-    /// When any of the steps fails; the old file is then still in place.
+    /// When any of the steps fails. The old bytes or the new ones are then in place, never a mix.
     fn replace(&self, path: &Path, bytes: &[u8], b: &Blocking) -> Result<(), DiskError>;
 
     /// Reads a whole small file; `None` when there is none.
     ///
     /// # Errors
-    /// When the file is there but unreadable.
+    /// When the file is there but unreadable, or has more than
+    /// [`SMALL_FILE_BYTES_MAX`](crate::SMALL_FILE_BYTES_MAX) bytes.
     fn read(&self, path: &Path) -> Result<Option<Vec<u8>>, DiskError>;
 }
 
