@@ -1,5 +1,6 @@
 //! The project's own tools: `cargo xtask codegen | tidy | verify | interop | bench`.
 
+mod bench;
 mod codegen;
 mod interop;
 mod tidy;
@@ -15,7 +16,8 @@ usage: cargo xtask COMMAND
   tidy                check the tree: sizes, crate arrows, banned names, words, freshness
   verify              fmt, clippy with warnings as errors, docs, tidy; changes nothing
   interop [SUITE]...  stock clients and Apache Kafka's tools against real nodes:
-                      kcat, java, librdkafka (all without a name)";
+                      kcat, java, librdkafka (all without a name)
+  bench [OPTION]...   ours, the floor programs and Apache Kafka in one run";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -24,6 +26,8 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     };
     let result = match command.as_str() {
+        "bench" => bench::run(rest),
+        "floor" => bench::floor::run(rest),
         "codegen" => codegen::run(rest),
         "tidy" => tidy::run(),
         "verify" => verify::run(),

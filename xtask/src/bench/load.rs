@@ -1,0 +1,153 @@
+//! The load: prebuilt batches over one connection, raw protocol.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, ensure};
+
+use super::{batch, wire};
+
+/// Produce requests on their way at a time.
+const WINDOW: usize = 8;
+/// A fetch asks for so many bytes.
+const FETCH_BYTES: i32 = 1 << 20;
+/// How long a fresh node may take to accept and to elect a leader.
+const PATIENCE: Duration = Duration::from_secs(60);
+const NONE: i16 = 0;
+const UNKNOWN_TOPIC_OR_PARTITION: i16 = 3;
+const NOT_LEADER_OR_FOLLOWER: i16 = 6;
+const TOPIC_ALREADY_EXISTS: i16 = 36;
+
+/// One connection to a subject.
+#[derive(Debug)]
+pub(super) struct Load {
+    stream: TcpStream,
+    answer: Vec<u8>,
+}
+
+impl Load {
+    /// Connects, waiting for the subject to listen.
+    pub(super) fn connect(port: u16) -> Result<Self> {
+        let began = Instant::now();
+        loop {
+            match TcpStream::connect(("127.0.0.1", port)) {
+                Ok(stream) => {
+                    stream.set_nodelay(true)?;
+                    stream.set_read_timeout(Some(PATIENCE))?;
+                    return Ok(Self {
+                        stream,
+                        answer: Vec::new(),
+                    });
+                }
+                Err(why) if began.elapsed() > PATIENCE => return Err(why).context("connect"),
+                Err(_) => std::thread::sleep(Duration::from_millis(1)),
+            }
+        }
+    }
+
+    /// Makes the topic and waits until it can be written.
+    pub(super) fn create_topic(&mut self, topic: &str) -> Result<()> {
+        let began = Instant::now();
+        loop {
+            self.stream.write_all(&wire::create_topic(topic))?;
+            self.read_answer()?;
+            match self.code_at(wire::create_error_at(topic))? {
+                NONE | TOPIC_ALREADY_EXISTS => break,
+                code => ensure!(began.elapsed() < PATIENCE, "create topic: error {code}"),
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        let request = wire::produce(topic, &batch::small(), 0);
+        loop {
+            self.stream.write_all(&request)?;
+            self.read_answer()?;
+            match self.code_at(wire::produce_error_at(topic))? {
+                NONE => return Ok(()),
+                UNKNOWN_TOPIC_OR_PARTITION | NOT_LEADER_OR_FOLLOWER
+                    if began.elapsed() < PATIENCE =>
+                {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                code => anyhow::bail!("first produce: error {code}"),
+            }
+        }
+    }
+
+    /// Produces batches of about 64 KiB until `bytes` are written; gives the first offset.
+    pub(super) fn produce(&mut self, topic: &str, bytes: usize) -> Result<i64> {
+        let batch = batch::large();
+        let request = wire::produce(topic, &batch, 0);
+        let first = self.pipeline(topic, &request, bytes.div_ceil(batch.len()))?;
+        Ok(first)
+    }
+
+    /// Produces `count` batches of one small record.
+    pub(super) fn produce_small(&mut self, topic: &str, count: u32) -> Result<()> {
+        let request = wire::produce(topic, &batch::small(), 0);
+        self.pipeline(topic, &request, count as usize)?;
+        Ok(())
+    }
+
+    fn pipeline(&mut self, topic: &str, request: &[u8], count: usize) -> Result<i64> {
+        let error_at = wire::produce_error_at(topic);
+        let mut first = None;
+        let (mut sent, mut answered) = (0, 0);
+        while answered < count {
+            while sent < count && sent - answered < WINDOW {
+                self.stream.write_all(request)?;
+                sent += 1;
+            }
+            self.read_answer()?;
+            let code = self.code_at(error_at)?;
+            ensure!(code == NONE, "produce: error {code}");
+            let offset = self
+                .answer
+                .get(error_at + 2..error_at + 10)
+                .context("short answer")?;
+            first.get_or_insert(i64::from_be_bytes(offset.try_into()?));
+            answered += 1;
+        }
+        first.context("nothing was produced")
+    }
+
+    /// Reads `bytes` from `offset` on, in the order of offsets.
+    pub(super) fn fetch(&mut self, topic: &str, mut offset: i64, bytes: usize) -> Result<()> {
+        let batch_bytes = batch::large().len();
+        let (error_at, records_at) = wire::fetch_parts_at(topic);
+        let mut read = 0;
+        while read < bytes {
+            self.stream
+                .write_all(&wire::fetch(topic, offset, FETCH_BYTES))?;
+            self.read_answer()?;
+            let code = self.code_at(error_at)?;
+            ensure!(code == NONE, "fetch at {offset}: error {code}");
+            let length = self
+                .answer
+                .get(records_at..records_at + 4)
+                .context("short answer")?;
+            let length = usize::try_from(i32::from_be_bytes(length.try_into()?))?;
+            let batches = length / batch_bytes;
+            ensure!(batches > 0, "fetch at {offset}: {length} bytes");
+            read += batches * batch_bytes;
+            offset += i64::try_from(batches * batch::RECORDS)?;
+        }
+        Ok(())
+    }
+
+    fn read_answer(&mut self) -> Result<()> {
+        let mut length = [0; 4];
+        self.stream
+            .read_exact(&mut length)
+            .context("the subject closed the connection")?;
+        self.answer
+            .resize(usize::try_from(i32::from_be_bytes(length))?, 0);
+        self.stream.read_exact(&mut self.answer)?;
+        Ok(())
+    }
+
+    fn code_at(&self, at: usize) -> Result<i16> {
+        let code = self.answer.get(at..at + 2).context("short answer")?;
+        Ok(i16::from_be_bytes(code.try_into()?))
+    }
+}

@@ -1,0 +1,213 @@
+//! `cargo xtask bench`: ours, the floor programs and Apache Kafka, interleaved in one run.
+//!
+//! Every figure is given as minimum, median and maximum over the rounds, and compared as a ratio
+//! of medians, for machines differ and noise is large. Nothing here asserts a time.
+
+mod batch;
+pub(crate) mod floor;
+mod load;
+mod report;
+mod subject;
+mod wire;
+
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, ensure};
+
+use self::load::Load;
+use self::report::Report;
+use self::subject::{Kind, Subject};
+use crate::tree;
+
+const USAGE: &str = "usage: cargo xtask bench [--rounds N] [--mib N] [--without-kafka] [--json]";
+const TOPIC: &str = "bench";
+
+/// What to run.
+#[derive(Clone, Copy, Debug)]
+struct Options {
+    rounds: usize,
+    mib_per_round: usize,
+    with_kafka: bool,
+    as_json: bool,
+}
+
+/// Builds everything optimised and runs the comparison in an optimised process.
+pub(crate) fn run(arguments: &[String]) -> Result<()> {
+    if cfg!(debug_assertions) {
+        return run_optimised(arguments);
+    }
+    let options = parse(arguments)?;
+    let folder = tempfile::tempdir().context("no temporary directory")?;
+    let mut report = Report::default();
+    bulk(folder.path(), options, &mut report)?;
+    start_up(folder.path(), options, &mut report)?;
+    if options.as_json {
+        report.print_json()
+    } else {
+        report.print_table()
+    }
+    Ok(())
+}
+
+fn run_optimised(arguments: &[String]) -> Result<()> {
+    let build = [
+        "build",
+        "--release",
+        "--quiet",
+        "--package",
+        "highwater-cli",
+        "--package",
+        "xtask",
+    ];
+    let status = Command::new(env!("CARGO"))
+        .args(build)
+        .current_dir(tree::root())
+        .status()?;
+    ensure!(status.success(), "the optimised build failed");
+    let status = Command::new(subject::release_binary("xtask"))
+        .arg("bench")
+        .args(arguments)
+        .status()?;
+    ensure!(status.success(), "the comparison failed");
+    Ok(())
+}
+
+fn parse(arguments: &[String]) -> Result<Options> {
+    let mut options = Options {
+        rounds: 5,
+        mib_per_round: 1024,
+        with_kafka: true,
+        as_json: false,
+    };
+    let mut arguments = arguments.iter();
+    while let Some(argument) = arguments.next() {
+        let mut number =
+            || -> Result<usize> { arguments.next().context(USAGE)?.parse().context(USAGE) };
+        match argument.as_str() {
+            "--rounds" => options.rounds = number()?.max(1),
+            "--mib" => options.mib_per_round = number()?.max(64),
+            "--without-kafka" => options.with_kafka = false,
+            "--json" => options.as_json = true,
+            _ => anyhow::bail!(USAGE),
+        }
+    }
+    Ok(options)
+}
+
+/// Produce, hot fetch and small requests: server CPU per GB and requests per CPU second.
+fn bulk(folder: &Path, options: Options, report: &mut Report) -> Result<()> {
+    let mut kinds = vec![Kind::Floor, Kind::Highwater];
+    if options.with_kafka {
+        kinds.push(Kind::Kafka);
+    }
+    let mut subjects = Vec::new();
+    for kind in kinds {
+        eprintln!("bench: starting {}", kind.name());
+        let data = folder.join(kind.name());
+        subjects.push(Subject::start(kind, &data)?);
+    }
+    for subject in &mut subjects {
+        if subject.kind != Kind::Floor {
+            Load::connect(subject.port)?.create_topic(TOPIC)?;
+        }
+        // A JVM compiles what is hot only after a while: the first rounds do not count.
+        let warm_up = if subject.kind == Kind::Kafka { 3 } else { 1 };
+        for _ in 0..warm_up {
+            one_round(subject, options, &mut Report::default())?;
+        }
+    }
+    for round in 1..=options.rounds {
+        eprintln!("bench: round {round} of {}", options.rounds);
+        for subject in &mut subjects {
+            one_round(subject, options, report)?;
+        }
+    }
+    for subject in subjects {
+        subject.stop()?;
+    }
+    Ok(())
+}
+
+fn one_round(subject: &mut Subject, options: Options, report: &mut Report) -> Result<()> {
+    let name = subject.kind.name();
+    let bytes = options.mib_per_round << 20;
+    let gigabytes = bytes as f64 / 1e9;
+    let mut load = Load::connect(subject.port)?;
+
+    let (before, began) = (subject.cpu_seconds()?, Instant::now());
+    let produced = load.produce(TOPIC, bytes)?;
+    report.add(
+        "produce, server CPU s/GB",
+        name,
+        (subject.cpu_seconds()? - before) / gigabytes,
+    );
+    report.add(
+        "produce, MB/s",
+        name,
+        bytes as f64 / 1e6 / began.elapsed().as_secs_f64(),
+    );
+
+    let (before, began) = (subject.cpu_seconds()?, Instant::now());
+    load.fetch(TOPIC, produced, bytes)?;
+    report.add(
+        "hot fetch, server CPU s/GB",
+        name,
+        (subject.cpu_seconds()? - before) / gigabytes,
+    );
+    report.add(
+        "hot fetch, MB/s",
+        name,
+        bytes as f64 / 1e6 / began.elapsed().as_secs_f64(),
+    );
+
+    if subject.kind != Kind::Floor {
+        let requests = 100_000;
+        let before = subject.cpu_seconds()?;
+        load.produce_small(TOPIC, requests)?;
+        let cpu = (subject.cpu_seconds()? - before).max(0.01);
+        report.add(
+            "small produce, requests per CPU s",
+            name,
+            f64::from(requests) / cpu,
+        );
+    }
+    Ok(())
+}
+
+/// Start to the first acknowledged record, and what an idle node costs.
+fn start_up(folder: &Path, options: Options, report: &mut Report) -> Result<()> {
+    for round in 0..options.rounds {
+        let data = folder.join(format!("first-{round}"));
+        let began = Instant::now();
+        let subject = Subject::start(Kind::Highwater, &data)?;
+        let mut load = Load::connect(subject.port)?;
+        load.create_topic(TOPIC)?;
+        load.produce_small(TOPIC, 1)?;
+        let first = began.elapsed().as_secs_f64() * 1e3;
+        report.add("start to first acknowledged record, ms", "highwater", first);
+        drop(load);
+        if round == 0 {
+            idle(&subject, report)?;
+        }
+        subject.stop()?;
+    }
+    Ok(())
+}
+
+fn idle(subject: &Subject, report: &mut Report) -> Result<()> {
+    eprintln!("bench: idle for 20 s");
+    std::thread::sleep(Duration::from_secs(2));
+    let before = subject.cpu_seconds()?;
+    let seconds = 20.0;
+    std::thread::sleep(Duration::from_secs_f64(seconds));
+    let share = (subject.cpu_seconds()? - before) / seconds * 100.0;
+    report.add("idle, % of a core", "highwater", share);
+    report.add(
+        "idle, resident MB",
+        "highwater",
+        subject.resident_bytes()? as f64 / 1e6,
+    );
+    Ok(())
+}
