@@ -1,15 +1,474 @@
-use highwater_types::Offset;
+use std::collections::BTreeMap;
 
-/// One replica of one partition.
-#[derive(Debug)]
+use highwater_types::{
+    BrokerEpoch, ErrorCode, LeaderEpoch, Mono, NodeId, Now, Offset, PartitionEpoch,
+};
+
+use crate::{FlushPolicy, Follower, Leader, Output, Role};
+
+/// One replica of one partition. Does no IO and reads no clock.
+///
+/// The owner, in this order: (1) calls a `handle_*` with what happened and the time; (2) performs
+/// what was pushed to `out`, in order; (3) calls `handle_tick` no later than `next_deadline`.
+#[derive(Clone, Debug)]
 pub struct Replica {
+    node_id: NodeId,
+    config: ReplicaConfig,
+    role: Role,
+    /// Of the metadata applied last; `NONE` before any.
+    partition_epoch: PartitionEpoch,
+    ends: LogEnds,
+    /// Exclusive: every record below it is on each member of the maximal ISR.
+    ///
+    /// Invariant: `log_start_offset <= high_watermark <= log_end_offset`; within one leader epoch
+    /// it never falls.
     high_watermark: Offset,
+    /// A lower bound of when the oldest unflushed record was appended.
+    ///
+    /// Invariant: `None` exactly when everything is flushed.
+    unflushed_since: Option<Mono>,
+    /// When the sync in flight was asked for.
+    flush_asked: Option<Mono>,
+}
+
+/// Where a log begins, ends, and what of it is flushed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LogEnds {
+    /// First readable offset.
+    pub log_start_offset: Offset,
+    /// Exclusive end.
+    pub log_end_offset: Offset,
+    /// Exclusive end of what is on stable storage.
+    ///
+    /// Invariant: `flushed_offset <= log_end_offset`.
+    pub flushed_offset: Offset,
+}
+
+/// What the topic's configuration says to its replicas.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReplicaConfig {
+    /// `min.insync.replicas`, at least 1; counts no further than the number of replicas.
+    pub min_in_sync_replicas: usize,
+    /// `flush.messages` and `flush.ms`.
+    pub flush: FlushPolicy,
+}
+
+/// A partition as the metadata has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Assignment {
+    /// The leader; `None` while there is none.
+    pub leader: Option<NodeId>,
+    /// Its epoch.
+    pub leader_epoch: LeaderEpoch,
+    /// The partition epoch of this state.
+    pub partition_epoch: PartitionEpoch,
+    /// Ordered; the first is the preferred leader.
+    pub assigned_replicas: Vec<NodeId>,
+    /// The committed ISR.
+    pub in_sync_replicas: Vec<NodeId>,
+}
+
+/// One fetch of a follower, already checked to hold the same history as the leader.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FollowerFetch {
+    /// The follower.
+    pub replica: NodeId,
+    /// Its registration.
+    pub broker_epoch: BrokerEpoch,
+    /// The leader epoch that it believes in.
+    pub leader_epoch: LeaderEpoch,
+    /// Everything below it is in its log.
+    pub fetch_offset: Offset,
 }
 
 impl Replica {
+    /// A replica over an opened log. `high_watermark` is what the checkpoint said; it is clamped
+    /// to the log. Without metadata it has no role yet.
+    #[must_use]
+    pub fn new(
+        now: Now,
+        node_id: NodeId,
+        ends: LogEnds,
+        high_watermark: Offset,
+        config: ReplicaConfig,
+    ) -> Self {
+        let unflushed = ends.flushed_offset < ends.log_end_offset;
+        let replica = Self {
+            node_id,
+            config,
+            role: Role::None,
+            partition_epoch: PartitionEpoch::NONE,
+            ends,
+            high_watermark: high_watermark
+                .max(ends.log_start_offset)
+                .min(ends.log_end_offset),
+            unflushed_since: unflushed.then_some(now.mono),
+            flush_asked: None,
+        };
+        replica.assert_invariants();
+        replica
+    }
+
+    /// What it is at the moment.
+    #[must_use]
+    pub const fn role(&self) -> &Role {
+        &self.role
+    }
+
+    /// The epoch of the current leader, whoever it is; `NONE` before any metadata.
+    #[must_use]
+    pub const fn leader_epoch(&self) -> LeaderEpoch {
+        self.role.leader_epoch()
+    }
+
+    /// Whether it leads.
+    #[must_use]
+    pub const fn is_leader(&self) -> bool {
+        self.role.as_leader().is_some()
+    }
+
+    /// The partition epoch of the metadata applied last; `NONE` before any.
+    #[must_use]
+    pub const fn partition_epoch(&self) -> PartitionEpoch {
+        self.partition_epoch
+    }
+
     /// Exclusive end of what is on every member of the maximal ISR.
     #[must_use]
     pub const fn high_watermark(&self) -> Offset {
         self.high_watermark
+    }
+
+    /// Exclusive end of the log, as last reported.
+    #[must_use]
+    pub const fn log_end_offset(&self) -> Offset {
+        self.ends.log_end_offset
+    }
+
+    /// `min.insync.replicas`, but no more than there are replicas (KIP-966).
+    #[must_use]
+    pub fn effective_min_in_sync_replicas(&self) -> usize {
+        let assigned = self
+            .role
+            .as_leader()
+            .map_or(1, |it| it.assigned_replicas.len().max(1));
+        self.config.min_in_sync_replicas.clamp(1, assigned)
+    }
+
+    /// Whether a client's append is allowed now, and in which epoch.
+    ///
+    /// # Errors
+    /// NOT_LEADER_OR_FOLLOWER when it does not lead; NOT_ENOUGH_REPLICAS when `acks_all` and the
+    /// committed ISR is below the minimum.
+    pub fn check_append(&self, acks_all: bool) -> Result<LeaderEpoch, ErrorCode> {
+        let leader = self
+            .role
+            .as_leader()
+            .ok_or(ErrorCode::NOT_LEADER_OR_FOLLOWER)?;
+        if acks_all && leader.in_sync_replicas.len() < self.effective_min_in_sync_replicas() {
+            return Err(ErrorCode::NOT_ENOUGH_REPLICAS);
+        }
+        Ok(leader.epoch)
+    }
+
+    /// What an acks=all write that ends at `end_offset` (exclusive) is told; `None` while it has
+    /// to wait for the high watermark.
+    #[must_use]
+    pub fn acks_all_outcome(&self, end_offset: Offset) -> Option<ErrorCode> {
+        let Some(leader) = self.role.as_leader() else {
+            return Some(ErrorCode::NOT_LEADER_OR_FOLLOWER);
+        };
+        if self.high_watermark < end_offset {
+            return None;
+        }
+        if leader.maximal_isr.len() < self.effective_min_in_sync_replicas() {
+            return Some(ErrorCode::NOT_ENOUGH_REPLICAS_AFTER_APPEND);
+        }
+        Some(ErrorCode::NONE)
+    }
+
+    /// The metadata says this about the partition. Ignored when it is older than what was applied.
+    pub fn handle_metadata(&mut self, now: Now, assignment: &Assignment, out: &mut Vec<Output>) {
+        let outdated = assignment.partition_epoch < self.partition_epoch
+            || assignment.leader_epoch < self.leader_epoch();
+        if outdated {
+            return;
+        }
+        self.partition_epoch = assignment.partition_epoch;
+        if assignment.leader == Some(self.node_id) {
+            self.lead(assignment, out);
+        } else {
+            self.follow(assignment, out);
+        }
+        self.advance(now, out);
+        self.assert_invariants();
+    }
+
+    /// The topic's configuration changed.
+    pub fn handle_config(&mut self, now: Now, config: ReplicaConfig, out: &mut Vec<Output>) {
+        self.config = config;
+        self.advance(now, out);
+        self.assert_invariants();
+    }
+
+    /// The log grew to `log_end_offset`.
+    pub fn handle_appended(&mut self, now: Now, log_end_offset: Offset, out: &mut Vec<Output>) {
+        assert!(
+            log_end_offset >= self.ends.log_end_offset,
+            "an append moved the log end from {} back to {log_end_offset}",
+            self.ends.log_end_offset
+        );
+        self.ends.log_end_offset = log_end_offset;
+        if self.ends.flushed_offset < log_end_offset && self.unflushed_since.is_none() {
+            self.unflushed_since = Some(now.mono);
+        }
+        self.advance(now, out);
+        self.assert_invariants();
+    }
+
+    /// A sync is done: everything below `flushed_offset` is on stable storage.
+    pub fn handle_flushed(&mut self, now: Now, flushed_offset: Offset, out: &mut Vec<Output>) {
+        let flushed_offset = flushed_offset.min(self.ends.log_end_offset);
+        self.ends.flushed_offset = self.ends.flushed_offset.max(flushed_offset);
+        let asked = self.flush_asked.take();
+        if self.ends.flushed_offset == self.ends.log_end_offset {
+            self.unflushed_since = None;
+        } else if asked.is_some() {
+            // What is left was appended after the sync was asked for.
+            self.unflushed_since = asked;
+        }
+        self.advance(now, out);
+        self.assert_invariants();
+    }
+
+    /// The log now starts at `log_start_offset`: retention, or records were deleted.
+    pub fn handle_log_start(&mut self, log_start_offset: Offset) {
+        assert!(
+            log_start_offset <= self.high_watermark,
+            "log start {log_start_offset} is above the high watermark {}",
+            self.high_watermark
+        );
+        self.ends.log_start_offset = log_start_offset;
+        self.assert_invariants();
+    }
+
+    /// The log is about to be cut to `log_end_offset`.
+    pub fn handle_truncated(&mut self, log_end_offset: Offset, out: &mut Vec<Output>) {
+        if log_end_offset < self.high_watermark {
+            out.push(Output::DataLoss {
+                from: log_end_offset,
+                to: self.high_watermark,
+            });
+        }
+        let ends = &mut self.ends;
+        ends.log_end_offset = log_end_offset;
+        ends.flushed_offset = ends.flushed_offset.min(log_end_offset);
+        ends.log_start_offset = ends.log_start_offset.min(log_end_offset);
+        self.high_watermark = self.high_watermark.min(log_end_offset);
+        if ends.flushed_offset == log_end_offset {
+            self.unflushed_since = None;
+        }
+        self.assert_invariants();
+    }
+
+    /// A follower fetched. Only a fetch in the leader's own epoch counts (KIP-320): one that was
+    /// held up in the network changes nothing.
+    ///
+    /// # Errors
+    /// NOT_LEADER_OR_FOLLOWER, FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH; and
+    /// NOT_LEADER_OR_FOLLOWER again when the follower's registration is older than one seen.
+    pub fn handle_follower_fetch(
+        &mut self,
+        now: Now,
+        fetch: FollowerFetch,
+        out: &mut Vec<Output>,
+    ) -> Result<(), ErrorCode> {
+        let log_end_offset = self.ends.log_end_offset;
+        let Role::Leader(leader) = &mut self.role else {
+            return Err(ErrorCode::NOT_LEADER_OR_FOLLOWER);
+        };
+        if fetch.leader_epoch < leader.epoch {
+            return Err(ErrorCode::FENCED_LEADER_EPOCH);
+        }
+        if fetch.leader_epoch > leader.epoch || fetch.fetch_offset > log_end_offset {
+            return Err(ErrorCode::UNKNOWN_LEADER_EPOCH);
+        }
+        let Some(progress) = leader.followers.get_mut(&fetch.replica) else {
+            return Err(ErrorCode::UNKNOWN_LEADER_EPOCH);
+        };
+        if fetch.broker_epoch < progress.broker_epoch {
+            return Err(ErrorCode::NOT_LEADER_OR_FOLLOWER);
+        }
+        progress.broker_epoch = fetch.broker_epoch;
+        progress.log_end_offset = fetch.fetch_offset;
+        if fetch.fetch_offset == log_end_offset {
+            progress.last_caught_up = Some(now.mono);
+        }
+        self.advance(now, out);
+        self.assert_invariants();
+        Ok(())
+    }
+
+    /// Time has come.
+    pub fn handle_tick(&mut self, now: Now, out: &mut Vec<Output>) {
+        self.advance(now, out);
+        self.assert_invariants();
+    }
+
+    /// When it wants a tick: the moment at which `flush.ms` makes a sync due.
+    #[must_use]
+    pub fn next_deadline(&self) -> Option<Mono> {
+        if self.flush_asked.is_some() {
+            return None;
+        }
+        self.config.flush.deadline(self.unflushed_since)
+    }
+
+    fn lead(&mut self, assignment: &Assignment, out: &mut Vec<Output>) {
+        let (assigned, in_sync) = (&assignment.assigned_replicas, &assignment.in_sync_replicas);
+        if let Role::Leader(leader) = &mut self.role {
+            if leader.epoch == assignment.leader_epoch {
+                leader.refresh(self.node_id, assigned, in_sync);
+                return;
+            }
+            // Directly after the own epoch nobody else can have led. Otherwise somebody may have:
+            // leadership was lost and regained.
+            if assignment.leader_epoch != leader.epoch.next() {
+                out.push(Output::LeadsNoMore {
+                    epoch: leader.epoch,
+                });
+            }
+        }
+        let mut leader = Leader {
+            epoch: assignment.leader_epoch,
+            epoch_start_offset: self.ends.log_end_offset,
+            assigned_replicas: Vec::new(),
+            in_sync_replicas: Vec::new(),
+            maximal_isr: Vec::new(),
+            followers: BTreeMap::new(),
+        };
+        leader.refresh(self.node_id, assigned, in_sync);
+        out.push(Output::Leads {
+            epoch: leader.epoch,
+            start_offset: leader.epoch_start_offset,
+        });
+        self.role = Role::Leader(leader);
+    }
+
+    fn follow(&mut self, assignment: &Assignment, out: &mut Vec<Output>) {
+        if let Role::Leader(leader) = &self.role {
+            out.push(Output::LeadsNoMore {
+                epoch: leader.epoch,
+            });
+        }
+        let follower = Follower {
+            leader: assignment.leader,
+            epoch: assignment.leader_epoch,
+        };
+        if self.role != Role::Follower(follower) {
+            self.role = Role::Follower(follower);
+            out.push(Output::Follows {
+                leader: follower.leader,
+                epoch: follower.epoch,
+            });
+        }
+    }
+
+    /// Asks for a sync when one is due, and raises the high watermark as far as it may go.
+    fn advance(&mut self, now: Now, out: &mut Vec<Output>) {
+        let LogEnds {
+            log_end_offset,
+            flushed_offset,
+            ..
+        } = self.ends;
+        let due = self.config.flush.is_due(
+            now.mono,
+            flushed_offset,
+            log_end_offset,
+            self.unflushed_since,
+        );
+        if due && self.flush_asked.is_none() {
+            self.flush_asked = Some(now.mono);
+            out.push(Output::Flush);
+        }
+        let Role::Leader(leader) = &self.role else {
+            return;
+        };
+        // Below the minimum nothing new becomes readable: KIP-966, strict minimum ISR.
+        if leader.in_sync_replicas.len() < self.effective_min_in_sync_replicas() {
+            return;
+        }
+        let own = if due { flushed_offset } else { log_end_offset };
+        let others = leader.others_of_maximal_isr(self.node_id).map(|node| {
+            leader
+                .followers
+                .get(&node)
+                .map_or(Offset::ZERO, |it| it.log_end_offset)
+        });
+        let candidate = others.fold(own, Offset::min);
+        if candidate > self.high_watermark {
+            out.push(Output::HighWatermark {
+                from: self.high_watermark,
+                to: candidate,
+            });
+            self.high_watermark = candidate;
+        }
+    }
+
+    fn assert_invariants(&self) {
+        let LogEnds {
+            log_start_offset,
+            log_end_offset,
+            flushed_offset,
+        } = self.ends;
+        let high_watermark = self.high_watermark;
+        assert!(
+            log_start_offset <= high_watermark,
+            "log start {log_start_offset} above high watermark {high_watermark}"
+        );
+        assert!(
+            high_watermark <= log_end_offset,
+            "high watermark {high_watermark} above log end {log_end_offset}"
+        );
+        assert!(
+            flushed_offset <= log_end_offset,
+            "flushed {flushed_offset} above log end {log_end_offset}"
+        );
+        assert_eq!(
+            self.unflushed_since.is_none(),
+            flushed_offset == log_end_offset,
+            "flushed {flushed_offset}, log end {log_end_offset}"
+        );
+        let Role::Leader(leader) = &self.role else {
+            return;
+        };
+        assert!(
+            leader.epoch_start_offset <= log_end_offset,
+            "epoch {} starts at {} above log end {log_end_offset}",
+            leader.epoch,
+            leader.epoch_start_offset
+        );
+        assert!(
+            leader
+                .in_sync_replicas
+                .iter()
+                .all(|node| leader.maximal_isr.contains(node)),
+            "maximal ISR {:?} lacks a member of {:?}",
+            leader.maximal_isr,
+            leader.in_sync_replicas
+        );
+        assert!(
+            !leader.followers.contains_key(&self.node_id),
+            "the leader follows itself"
+        );
+        assert!(
+            leader
+                .followers
+                .keys()
+                .all(|node| leader.assigned_replicas.contains(node)),
+            "followers {:?} are not all in {:?}",
+            leader.followers.keys(),
+            leader.assigned_replicas
+        );
     }
 }
