@@ -1,5 +1,9 @@
 //! Kafka's wire messages, frames, headers and supported versions.
 
+pub mod messages;
+
+pub use highwater_records::wire;
+
 /// Which APIs and versions a listener offers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ListenerKind {

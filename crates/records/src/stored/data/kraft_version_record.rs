@@ -1,0 +1,50 @@
+//! Generated from `crates/protocol/schemas/data/KRaftVersionRecord.txt` by `cargo xtask codegen`; not edited by hand.
+
+use serde_json::Value;
+
+use crate::stored::json::{Object, ToJson};
+use crate::wire::{DecodeError, EncodeError, Message, Reader, Wire, Writer};
+
+/// Stored data; versions 0.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KRaftVersionRecord {
+    /// `int16`, versions 0+.
+    pub version: i16,
+    /// `int16`, versions 0+.
+    pub kraft_version: i16,
+}
+
+impl Wire for KRaftVersionRecord {
+    const SIZE_MIN: usize = 5;
+
+    fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let it = Self {
+            version: r.read()?,
+            kraft_version: r.read()?,
+        };
+        r.skip_tags()?;
+        Ok(it)
+    }
+
+    fn write(&self, w: &mut Writer) -> Result<(), EncodeError> {
+        self.version.write(w)?;
+        self.kraft_version.write(w)?;
+        w.no_tags();
+        Ok(())
+    }
+}
+
+impl ToJson for KRaftVersionRecord {
+    fn to_json(&self, v: i16) -> Value {
+        let mut it = Object::default();
+        it.put("version", &self.version, v);
+        it.put("kRaftVersion", &self.kraft_version, v);
+        it.into()
+    }
+}
+
+impl Message for KRaftVersionRecord {
+    const NAME: &'static str = "KRaftVersionRecord";
+    const VERSIONS: (i16, i16) = (0, 0);
+    const FLEXIBLE_SINCE: i16 = 0;
+}

@@ -1,0 +1,34 @@
+//! Control records, and what members of a classic consumer group tell each other.
+//!
+//! Generated from `crates/protocol/schemas` by `cargo xtask codegen`; not edited by hand.
+
+pub mod consumer_protocol_assignment;
+pub mod consumer_protocol_subscription;
+pub mod end_txn_marker;
+pub mod kraft_version_record;
+pub mod leader_change_message;
+pub mod snapshot_footer_record;
+pub mod snapshot_header_record;
+pub mod voters_record;
+
+pub use self::consumer_protocol_assignment::ConsumerProtocolAssignment;
+pub use self::consumer_protocol_subscription::ConsumerProtocolSubscription;
+pub use self::end_txn_marker::EndTxnMarker;
+pub use self::kraft_version_record::KRaftVersionRecord;
+pub use self::leader_change_message::LeaderChangeMessage;
+pub use self::snapshot_footer_record::SnapshotFooterRecord;
+pub use self::snapshot_header_record::SnapshotHeaderRecord;
+pub use self::voters_record::VotersRecord;
+use crate::wire::MessageInfo;
+
+/// All of them, for tests and fuzzers.
+pub const ALL: &[MessageInfo] = &[
+    MessageInfo::of::<ConsumerProtocolAssignment>(),
+    MessageInfo::of::<ConsumerProtocolSubscription>(),
+    MessageInfo::of::<EndTxnMarker>(),
+    MessageInfo::of::<KRaftVersionRecord>(),
+    MessageInfo::of::<LeaderChangeMessage>(),
+    MessageInfo::of::<SnapshotFooterRecord>(),
+    MessageInfo::of::<SnapshotHeaderRecord>(),
+    MessageInfo::of::<VotersRecord>(),
+];
