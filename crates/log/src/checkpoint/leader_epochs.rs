@@ -57,6 +57,11 @@ mod tests {
             for (path, bytes) in highwater_fixtures::kafka_data(set) {
                 if path.file_name().is_some_and(|name| name == FILE) {
                     let cache = decode(&bytes).expect("Kafka wrote it");
+                    if bytes.is_empty() {
+                        // As a fresh log has it.
+                        assert!(cache.entries().is_empty());
+                        continue;
+                    }
                     assert_eq!(encode(&cache), bytes, "{}", path.display());
                     seen += 1;
                 }
