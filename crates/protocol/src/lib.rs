@@ -1,43 +1,35 @@
-//! Kafka's wire messages, frames, headers and supported versions.
+//! Kafka's wire messages, frames' headers and supported versions, and the sans-IO client.
+//!
+//! [`messages`] are generated. [`Request`] and [`Response`] hold any of them; Produce and Fetch
+//! requests are views over their bytes ([`ProduceView`], [`FetchView`]), checked once when they
+//! come in, so that no trees are built on the hot paths. A fetch answer is written as bytes with
+//! record regions between them ([`encode_fetch_answer`]).
 
+mod api;
+pub mod client;
+mod fetch_answer;
+mod fetch_view;
+mod header;
 pub mod messages;
+mod produce_view;
+mod request;
+mod response;
+mod topic_key;
 
 pub use highwater_records::wire;
 
-/// Which APIs and versions a listener offers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum ListenerKind {
-    /// For clients and brokers.
-    Broker,
-    /// For controllers, and brokers that talk to them.
-    Controller,
-}
-
-/// The APIs that this build serves or calls.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[allow(missing_docs, reason = "being written")]
-pub enum ApiKey {
-    Produce,
-    Fetch,
-    ListOffsets,
-    Metadata,
-    ApiVersions,
-    CreateTopics,
-    DeleteTopics,
-    InitProducerId,
-    OffsetForLeaderEpoch,
-    DescribeConfigs,
-    DescribeCluster,
-    BrokerRegistration,
-    BrokerHeartbeat,
-    AllocateProducerIds,
-    DescribeTopicPartitions,
-}
-
-/// A decoded request (being written).
-#[derive(Clone, Debug, PartialEq)]
-pub enum Request {}
-
-/// A decoded response (being written).
-#[derive(Clone, Debug, PartialEq)]
-pub enum Response {}
+pub use crate::api::{ApiKey, ApiVersionRange, ListenerKind, supported_versions};
+pub use crate::fetch_answer::{
+    FetchAnswerHead, FetchPiece, FetchedPartition, FetchedTopic, encode_fetch_answer,
+};
+pub use crate::fetch_view::{
+    FetchPartitionView, FetchPartitions, FetchTopicView, FetchTopics, FetchView,
+    ForgottenPartitions, ForgottenTopicView, ForgottenTopics,
+};
+pub use crate::header::{RequestHeader, api_versions_fallback, response_header_version};
+pub use crate::produce_view::{
+    ProducePartitionView, ProducePartitions, ProduceTopicView, ProduceTopics, ProduceView,
+};
+pub use crate::request::Request;
+pub use crate::response::Response;
+pub use crate::topic_key::TopicKey;

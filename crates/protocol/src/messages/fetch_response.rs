@@ -54,9 +54,6 @@ impl Wire for FetchResponse {
             w.absent(self.session_id == 0, "SessionId")?;
         }
         self.responses.write(w)?;
-        if v < 16 {
-            w.absent(self.node_endpoints.is_empty(), "NodeEndpoints")?;
-        }
         w.tags(|tags| {
             if v >= 16 && !self.node_endpoints.is_empty() {
                 tags.put(0, &self.node_endpoints)?;
@@ -208,10 +205,6 @@ impl Wire for PartitionData {
             w.absent(
                 self.diverging_epoch == EpochEndOffset::default(),
                 "DivergingEpoch",
-            )?;
-            w.absent(
-                self.current_leader == LeaderIdAndEpoch::default(),
-                "CurrentLeader",
             )?;
             w.absent(self.snapshot_id == SnapshotId::default(), "SnapshotId")?;
         }

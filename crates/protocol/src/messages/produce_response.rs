@@ -39,9 +39,6 @@ impl Wire for ProduceResponse {
         let v = w.version();
         self.responses.write(w)?;
         self.throttle_time_ms.write(w)?;
-        if v < 10 {
-            w.absent(self.node_endpoints.is_empty(), "NodeEndpoints")?;
-        }
         w.tags(|tags| {
             if v >= 10 && !self.node_endpoints.is_empty() {
                 tags.put(0, &self.node_endpoints)?;
@@ -170,12 +167,6 @@ impl Wire for PartitionProduceResponse {
         if v >= 8 {
             self.record_errors.write(w)?;
             self.error_message.write(w)?;
-        }
-        if v < 10 {
-            w.absent(
-                self.current_leader == LeaderIdAndEpoch::default(),
-                "CurrentLeader",
-            )?;
         }
         w.tags(|tags| {
             if v >= 10 && self.current_leader != LeaderIdAndEpoch::default() {

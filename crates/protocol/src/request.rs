@@ -1,0 +1,108 @@
+use bytes::Bytes;
+
+use crate::api::ApiKey;
+use crate::fetch_view::FetchView;
+use crate::messages::{
+    AllocateProducerIdsRequest, ApiVersionsRequest, BrokerHeartbeatRequest,
+    BrokerRegistrationRequest, CreateTopicsRequest, DeleteTopicsRequest, DescribeClusterRequest,
+    DescribeConfigsRequest, DescribeTopicPartitionsRequest, FetchRequest, InitProducerIdRequest,
+    ListOffsetsRequest, MetadataRequest, OffsetForLeaderEpochRequest, ProduceRequest,
+};
+use crate::produce_view::ProduceView;
+use crate::wire::{DecodeError, EncodeError, Message as _};
+
+macro_rules! requests {
+    ($($name:ident($request:ident);)*) => {
+        /// A decoded request. Produce and Fetch are views over their bytes.
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        #[allow(missing_docs, reason = "each variant is named after its API")]
+        pub enum Request {
+            Produce(ProduceView),
+            Fetch(FetchView),
+            $($name($request),)*
+        }
+
+        $(impl From<$request> for Request {
+            fn from(request: $request) -> Self {
+                Self::$name(request)
+            }
+        })*
+
+        impl Request {
+            /// The request's API.
+            #[must_use]
+            pub const fn api_key(&self) -> ApiKey {
+                match self {
+                    Self::Produce(_) => ApiKey::Produce,
+                    Self::Fetch(_) => ApiKey::Fetch,
+                    $(Self::$name(_) => ApiKey::$name,)*
+                }
+            }
+
+            /// Decodes a request's body. Bytes after its end are ignored, as Kafka does:
+            /// librdkafka 2.16 sends three in Metadata v13.
+            ///
+            /// # Errors
+            /// When the bytes are not such a request, or there is no such version.
+            pub fn decode(
+                api_key: ApiKey,
+                version: i16,
+                body: Bytes,
+            ) -> Result<Self, DecodeError> {
+                Ok(match api_key {
+                    ApiKey::Produce => Self::Produce(ProduceView::decode(body, version)?),
+                    ApiKey::Fetch => Self::Fetch(FetchView::decode(body, version)?),
+                    $(ApiKey::$name => Self::$name($request::from_bytes(&body, version)?),)*
+                })
+            }
+
+            /// The request's body at `version`.
+            ///
+            /// # Errors
+            /// When `version` does not exist or cannot carry what is set.
+            pub fn encode(&self, version: i16) -> Result<Bytes, EncodeError> {
+                match self {
+                    Self::Produce(view) if view.version() == version => Ok(view.body().clone()),
+                    Self::Produce(view) => {
+                        let message = ProduceRequest::from_bytes(view.body(), view.version());
+                        message.expect("a view was checked").to_bytes(version)
+                    }
+                    Self::Fetch(view) if view.version() == version => Ok(view.body().clone()),
+                    Self::Fetch(view) => {
+                        let message = FetchRequest::from_bytes(view.body(), view.version());
+                        message.expect("a view was checked").to_bytes(version)
+                    }
+                    $(Self::$name(request) => request.to_bytes(version),)*
+                }
+            }
+        }
+    };
+}
+
+requests! {
+    ListOffsets(ListOffsetsRequest);
+    Metadata(MetadataRequest);
+    ApiVersions(ApiVersionsRequest);
+    CreateTopics(CreateTopicsRequest);
+    DeleteTopics(DeleteTopicsRequest);
+    InitProducerId(InitProducerIdRequest);
+    OffsetForLeaderEpoch(OffsetForLeaderEpochRequest);
+    DescribeConfigs(DescribeConfigsRequest);
+    DescribeCluster(DescribeClusterRequest);
+    BrokerRegistration(BrokerRegistrationRequest);
+    BrokerHeartbeat(BrokerHeartbeatRequest);
+    AllocateProducerIds(AllocateProducerIdsRequest);
+    DescribeTopicPartitions(DescribeTopicPartitionsRequest);
+}
+
+impl From<ProduceView> for Request {
+    fn from(view: ProduceView) -> Self {
+        Self::Produce(view)
+    }
+}
+
+impl From<FetchView> for Request {
+    fn from(view: FetchView) -> Self {
+        Self::Fetch(view)
+    }
+}

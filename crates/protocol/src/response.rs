@@ -1,0 +1,80 @@
+use bytes::Bytes;
+
+use crate::api::ApiKey;
+use crate::messages::{
+    AllocateProducerIdsResponse, ApiVersionsResponse, BrokerHeartbeatResponse,
+    BrokerRegistrationResponse, CreateTopicsResponse, DeleteTopicsResponse,
+    DescribeClusterResponse, DescribeConfigsResponse, DescribeTopicPartitionsResponse,
+    FetchResponse, InitProducerIdResponse, ListOffsetsResponse, MetadataResponse,
+    OffsetForLeaderEpochResponse, ProduceResponse,
+};
+use crate::wire::{DecodeError, EncodeError, Message as _};
+
+macro_rules! responses {
+    ($($name:ident($response:ident);)*) => {
+        /// A decoded answer.
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        #[allow(missing_docs, reason = "each variant is named after its API")]
+        pub enum Response {
+            $($name($response),)*
+        }
+
+        $(impl From<$response> for Response {
+            fn from(response: $response) -> Self {
+                Self::$name(response)
+            }
+        })*
+
+        impl Response {
+            /// The answer's API.
+            #[must_use]
+            pub const fn api_key(&self) -> ApiKey {
+                match self {
+                    $(Self::$name(_) => ApiKey::$name,)*
+                }
+            }
+
+            /// Decodes an answer's body. Bytes after its end are ignored.
+            ///
+            /// # Errors
+            /// When the bytes are not such an answer, or there is no such version.
+            pub fn decode(
+                api_key: ApiKey,
+                version: i16,
+                body: &Bytes,
+            ) -> Result<Self, DecodeError> {
+                Ok(match api_key {
+                    $(ApiKey::$name => Self::$name($response::from_bytes(body, version)?),)*
+                })
+            }
+
+            /// The answer's body at `version`.
+            ///
+            /// # Errors
+            /// When `version` does not exist or cannot carry what is set.
+            pub fn encode(&self, version: i16) -> Result<Bytes, EncodeError> {
+                match self {
+                    $(Self::$name(response) => response.to_bytes(version),)*
+                }
+            }
+        }
+    };
+}
+
+responses! {
+    Produce(ProduceResponse);
+    Fetch(FetchResponse);
+    ListOffsets(ListOffsetsResponse);
+    Metadata(MetadataResponse);
+    ApiVersions(ApiVersionsResponse);
+    CreateTopics(CreateTopicsResponse);
+    DeleteTopics(DeleteTopicsResponse);
+    InitProducerId(InitProducerIdResponse);
+    OffsetForLeaderEpoch(OffsetForLeaderEpochResponse);
+    DescribeConfigs(DescribeConfigsResponse);
+    DescribeCluster(DescribeClusterResponse);
+    BrokerRegistration(BrokerRegistrationResponse);
+    BrokerHeartbeat(BrokerHeartbeatResponse);
+    AllocateProducerIds(AllocateProducerIdsResponse);
+    DescribeTopicPartitions(DescribeTopicPartitionsResponse);
+}
