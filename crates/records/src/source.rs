@@ -176,7 +176,9 @@ impl<'a> StreamSource<'a> {
 
     fn varint(&mut self, left: &mut u64) -> Result<i32, RecordFault> {
         let raw = self.raw_varint(left, 5)?;
-        Ok(unzigzag32((raw & u64::from(u32::MAX)) as u32))
+        // A fifth byte may hold bits beyond the 32nd; they mean nothing, as in `take_varint`.
+        let raw = u32::try_from(raw & u64::from(u32::MAX)).expect("32 bits remain");
+        Ok(unzigzag32(raw))
     }
 
     fn nullable(&mut self, left: &mut u64) -> Result<bool, RecordFault> {

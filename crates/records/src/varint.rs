@@ -60,7 +60,7 @@ pub fn put_varlong(out: &mut Vec<u8>, value: i64) {
         out.push((rest & 0x7f) as u8 | 0x80);
         rest >>= 7;
     }
-    out.push(rest as u8 & 0x7f);
+    out.push((rest & 0x7f) as u8);
 }
 
 /// How many bytes `value` takes as a signed 32-bit varint.

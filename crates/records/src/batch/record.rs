@@ -179,10 +179,6 @@ fn take_nullable<'a>(rest: &mut &'a [u8]) -> Result<Option<&'a [u8]>, &'static s
 }
 
 /// Takes one header off `rest`.
-#[expect(
-    clippy::type_complexity,
-    reason = "key and value of a header, as the iterator gives them"
-)]
 pub(crate) fn measure_header<'a>(
     rest: &mut &'a [u8],
 ) -> Result<(&'a [u8], Option<&'a [u8]>), &'static str> {
