@@ -83,7 +83,7 @@ impl Content {
     /// Cuts the file, or extends it with zeros.
     pub(super) fn set_len(&mut self, len: usize) {
         let old_len = self.seen.len();
-        if len == old_len {
+        if len == old_len && self.parted.is_none() {
             return;
         }
         let cut = self.seen.get(len..).unwrap_or_default().to_vec();
