@@ -1,12 +1,35 @@
-//! One partition's log on a Disk.
+//! One partition's log on a Disk: Kafka's directory, byte for byte.
+//!
+//! [`OpenLog`] opens or makes a [`PartitionLog`] and says in a [`RecoveryReport`] what it found.
+//! The log appends, reads, cuts and retains; whatever may block is a job that its owner runs
+//! elsewhere. The crate knows nothing of replication: high watermarks and epochs come in as
+//! arguments.
 
 pub mod checkpoint;
+mod config;
+mod damage;
+mod error;
+mod lazy_file;
 mod leader_epoch_cache;
+mod names;
+mod partition_log;
 pub mod producer_state;
+mod recovery;
+mod replay;
+mod segment;
 mod transaction_index;
 
+pub use crate::config::LogConfig;
+pub use crate::damage::DamagedRange;
+pub use crate::error::{AppendError, ReadError};
 pub use crate::leader_epoch_cache::LeaderEpochCache;
+pub use crate::partition_log::{
+    Appended, CloseLog, Closed, DeleteLog, FileRegion, LocalRead, Origin, PartitionLog, ReadResult,
+    RemovedFiles, Retained, SegmentInfo, SyncLog, Synced, TimeFound, TimeLookup, TimeLookupError,
+};
 pub use crate::producer_state::ProducerState;
+pub use crate::recovery::{Finding, OpenError, OpenLog, Progress, RecoveryReport, Severity};
+pub use crate::segment::{OffsetEntry, TimeEntry};
 pub use crate::transaction_index::{
     AbortedInRange, AbortedTransaction, TransactionIndex, TransactionIndexError,
 };

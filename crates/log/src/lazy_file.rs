@@ -1,0 +1,58 @@
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use highwater_disk::{Disk, DiskError, OpenMode};
+
+/// A file that is opened when it is first needed: most files of most logs are never read.
+#[derive(Debug)]
+pub(crate) struct LazyFile<D: Disk> {
+    disk: D,
+    path: PathBuf,
+    mode: OpenMode,
+    file: OnceLock<Arc<D::File>>,
+}
+
+impl<D: Disk> LazyFile<D> {
+    pub(crate) const fn new(disk: D, path: PathBuf, mode: OpenMode) -> Self {
+        Self {
+            disk,
+            path,
+            mode,
+            file: OnceLock::new(),
+        }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The open file.
+    pub(crate) fn open(&self) -> Result<&Arc<D::File>, DiskError> {
+        if let Some(file) = self.file.get() {
+            return Ok(file);
+        }
+        let file = self.disk.open(&self.path, self.mode)?;
+        Ok(self.file.get_or_init(|| file))
+    }
+
+    /// The file if somebody opened it already.
+    pub(crate) fn opened(&self) -> Option<&Arc<D::File>> {
+        self.file.get()
+    }
+
+    /// Lets go of the handle; it is opened again when needed.
+    pub(crate) fn release(&mut self) {
+        self.file = OnceLock::new();
+    }
+}
+
+impl<D: Disk> Clone for LazyFile<D> {
+    fn clone(&self) -> Self {
+        Self {
+            disk: self.disk.clone(),
+            path: self.path.clone(),
+            mode: self.mode,
+            file: self.file.clone(),
+        }
+    }
+}
