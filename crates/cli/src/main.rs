@@ -1,3 +1,6 @@
-//! The `highwater` command.
+//! The highwater command.
+
+mod args;
+mod log_dump;
 
 fn main() {}

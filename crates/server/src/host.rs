@@ -1,0 +1,396 @@
+use std::cell::{Cell, RefCell};
+use std::collections::{HashMap, VecDeque};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use highwater_disk::{FileDisk, FileFile};
+use highwater_node::{
+    ConnId, ConnOutput, Connection, Effect, Input, JournalEntry, Level, Machine, MachineId,
+    PeerError, run_job,
+};
+use highwater_types::{Mono, NodeId};
+use tokio::sync::{Notify, mpsc};
+
+use crate::clock::Clock;
+use crate::conn::{Conn, Overdue};
+use crate::jobs::JobPool;
+use crate::loopback::LoopbackHost;
+use crate::mailbox::{Links, Loopback, Mail, NewConnection};
+use crate::memory::BufferPool;
+use crate::quiet::Quiet;
+use crate::settings::SocketSettings;
+use crate::socket::frames::FrameError;
+use crate::socket::outgoing;
+
+/// One machine on its thread, with the connections that live there.
+///
+/// Everything runs on the one thread. Whoever has an input pushes it and calls [`Host::run`], which
+/// steps the machine until no input is left and then sends what has come out of it: a request that
+/// its own shard can answer takes no hop and no wake-up.
+#[derive(Debug)]
+pub(crate) struct Host {
+    pub(crate) shared: Arc<Shared>,
+    id: MachineId,
+    buffers: Arc<BufferPool>,
+    core: RefCell<Core>,
+    conns: RefCell<HashMap<ConnId, Rc<Conn>>>,
+    /// Control's own: requests of this node's machines to this node.
+    loopback: RefCell<LoopbackHost>,
+    deadline_moved: Notify,
+    /// What the driver's timer is set to.
+    armed: Cell<Option<Mono>>,
+}
+
+/// What all threads of a node share; nothing in it changes.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) clock: Clock,
+    pub(crate) node_id: NodeId,
+    pub(crate) links: Links,
+    /// One per log directory, by its number.
+    pub(crate) pools: Vec<JobPool>,
+    /// Reads cold bytes of answers.
+    pub(crate) warmers: JobPool,
+    pub(crate) settings: SocketSettings,
+    pub(crate) quiet: Quiet,
+    pub(crate) told: mpsc::UnboundedSender<Told>,
+}
+
+/// What a machine's thread tells the one that started it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Told {
+    /// The node serves its clients now.
+    Serving,
+    /// This machine is done.
+    Stopped,
+}
+
+#[derive(Debug)]
+struct Core {
+    machine: MachineBox,
+    inputs: VecDeque<Input<FileDisk>>,
+    effects: Vec<Effect<FileDisk>>,
+    outputs: Vec<ConnOutput<FileFile>>,
+    /// Connections that have something to send or may go on reading.
+    touched: Vec<Rc<Conn>>,
+    /// The machine must not be stepped any more.
+    stopped: bool,
+}
+
+/// The machine itself. Opaque to `Debug`.
+struct MachineBox(Box<dyn Machine<FileDisk>>);
+
+impl std::fmt::Debug for MachineBox {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("machine")
+    }
+}
+
+impl Host {
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        id: MachineId,
+        machine: Box<dyn Machine<FileDisk>>,
+        buffers: Arc<BufferPool>,
+        loopback: LoopbackHost,
+    ) -> Rc<Self> {
+        Rc::new(Self {
+            shared,
+            id,
+            buffers,
+            core: RefCell::new(Core {
+                machine: MachineBox(machine),
+                inputs: VecDeque::new(),
+                effects: Vec::new(),
+                outputs: Vec::new(),
+                touched: Vec::new(),
+                stopped: false,
+            }),
+            conns: RefCell::default(),
+            loopback: RefCell::new(loopback),
+            deadline_moved: Notify::new(),
+            armed: Cell::new(None),
+        })
+    }
+
+    /// Queues one input for the machine. [`Host::run`] steps it.
+    pub(crate) fn push(&self, input: Input<FileDisk>) {
+        self.core.borrow_mut().inputs.push_back(input);
+    }
+
+    /// Steps the machine until it has no input left, then sends what came out of it.
+    pub(crate) fn run(&self) {
+        let core = &mut *self.core.borrow_mut();
+        while let Some(input) = core.inputs.pop_front() {
+            if core.stopped {
+                continue;
+            }
+            let mut effects = std::mem::take(&mut core.effects);
+            core.machine.0.step(self.shared.clock.now(), input, &mut effects);
+            for effect in effects.drain(..) {
+                self.perform(effect, core);
+            }
+            core.effects = effects;
+        }
+        let mut touched = std::mem::take(&mut core.touched);
+        for conn in touched.drain(..) {
+            self.flush(&conn);
+            conn.wake_if_changed();
+        }
+        core.touched = touched;
+        let deadline = if core.stopped { None } else { core.machine.0.next_deadline() };
+        if deadline.is_some_and(|at| self.armed.get().is_none_or(|armed| at < armed)) {
+            self.armed.set(deadline);
+            self.deadline_moved.notify_one();
+        }
+    }
+
+    /// When the machine wants its next tick; the driver's timer is now set to it.
+    pub(crate) fn arm(&self) -> Option<Mono> {
+        let core = self.core.borrow();
+        let deadline = if core.stopped { None } else { core.machine.0.next_deadline() };
+        self.armed.set(deadline);
+        deadline
+    }
+
+    /// Waits until the machine wants its tick earlier than [`Host::arm`] said.
+    pub(crate) async fn deadline_moved(&self) {
+        self.deadline_moved.notified().await;
+    }
+
+    /// Takes one mail. `None`: the thread has to end.
+    pub(crate) fn take_mail(self: &Rc<Self>, mail: Mail) -> Option<()> {
+        match mail {
+            Mail::Input(input) => self.push(input),
+            Mail::Connection(new) => self.open(new),
+            Mail::Warmed(conn) => {
+                let conn = self.conns.borrow().get(&conn).cloned();
+                if let Some(conn) = conn {
+                    conn.warmed();
+                    self.core.borrow_mut().touched.push(conn);
+                }
+            }
+            Mail::Loopback(request) => {
+                let core = &mut *self.core.borrow_mut();
+                let mut outputs = std::mem::take(&mut core.outputs);
+                self.loopback.borrow_mut().handle_request(request, &mut outputs);
+                self.perform_loopback(&mut outputs, core);
+                core.outputs = outputs;
+            }
+            Mail::Exit => return None,
+        }
+        Some(())
+    }
+
+    /// Hands a connection's frames to its core, steps, and goes on while that lets more in.
+    pub(crate) fn feed(&self, conn: &Rc<Conn>) {
+        loop {
+            let fed = self.feed_once(conn);
+            self.run();
+            match fed {
+                Ok(true) => {}
+                Ok(false) => return,
+                Err(why) => {
+                    self.complain(conn, &format!("sent {why}"));
+                    conn.close_when_sent();
+                    return;
+                }
+            }
+        }
+    }
+
+    fn feed_once(&self, conn: &Rc<Conn>) -> Result<bool, FrameError> {
+        let core = &mut *self.core.borrow_mut();
+        let mut outputs = std::mem::take(&mut core.outputs);
+        let fed = conn.feed(self.shared.clock.mono(), &mut outputs);
+        self.perform_outputs(conn, &mut outputs, core);
+        core.outputs = outputs;
+        core.touched.push(Rc::clone(conn));
+        fed
+    }
+
+    /// Sends what a connection's socket takes.
+    pub(crate) fn flush(&self, conn: &Rc<Conn>) {
+        match conn.flush(self.shared.clock.mono()) {
+            Ok(None) => {}
+            Ok(Some(region)) => {
+                let (links, machine, id) = (self.shared.links.clone(), self.id, conn.id);
+                let warmed = self.shared.warmers.run(move |_| {
+                    outgoing::warm(&region);
+                    links.send(machine, Mail::Warmed(id));
+                });
+                if let Err(why) = warmed {
+                    self.complain(conn, &format!("no thread to read its answer: {why}"));
+                    conn.close();
+                }
+            }
+            Err(outgoing::SendError::Socket(why)) => {
+                tracing::debug!(peer = conn.peer, "connection lost: {why}");
+            }
+            Err(why) => self.complain(conn, &why.to_string()),
+        }
+    }
+
+    /// Takes a connection in and starts its task.
+    fn open(self: &Rc<Self>, new: NewConnection) {
+        let NewConnection { id, stream, caller, counted } = new;
+        let peer = caller.host.map_or_else(String::new, |host| host.to_string());
+        let stream = match tokio::net::TcpStream::from_std(stream) {
+            Ok(stream) => stream,
+            Err(why) => {
+                tracing::warn!("cannot take in a connection from {peer}: {why}");
+                return;
+            }
+        };
+        let (read, write) = stream.into_split();
+        let core = Connection::new(id, caller);
+        let (settings, now) = (&self.shared.settings, self.shared.clock.mono());
+        let buffers = Arc::clone(&self.buffers);
+        let conn = Rc::new(Conn::new(core, peer, write, buffers, settings, counted, now));
+        self.conns.borrow_mut().insert(id, Rc::clone(&conn));
+        tokio::task::spawn_local(crate::serve::serve(Rc::clone(self), conn, read));
+    }
+
+    /// Forgets a connection; the machine cancels what it asked for.
+    pub(crate) fn closed(&self, id: ConnId) {
+        if self.conns.borrow_mut().remove(&id).is_some() {
+            self.push(Input::Closed(id));
+            self.run();
+        }
+    }
+
+    /// Closes the connections whose time is over. Gives the time of the next look; `None` when
+    /// there is no connection.
+    pub(crate) fn sweep(&self) -> Option<Mono> {
+        let now = self.shared.clock.mono();
+        let settings = &self.shared.settings;
+        let conns: Vec<Rc<Conn>> = self.conns.borrow().values().cloned().collect();
+        for conn in &conns {
+            match conn.overdue(now, settings) {
+                None => continue,
+                Some(Overdue::Idle) => tracing::debug!(peer = conn.peer, "closed: idle"),
+                Some(Overdue::FirstRequest) => {
+                    self.complain(conn, "sent no request within connection.handshake.timeout.ms");
+                }
+                Some(Overdue::Frame) => self.complain(conn, "sends a request far too slowly"),
+            }
+            conn.close();
+            conn.wake_if_changed();
+        }
+        if conns.is_empty() {
+            self.buffers.shrink();
+            return None;
+        }
+        Some(now.plus(settings.sweep_interval()))
+    }
+
+    fn perform(&self, effect: Effect<FileDisk>, core: &mut Core) {
+        match effect {
+            Effect::Admitted(ticket) => self.to_conn(ticket.conn, core, |conn, outputs| {
+                conn.admitted(ticket, outputs);
+            }),
+            Effect::Answer { ticket, answer } => {
+                self.to_conn(ticket.conn, core, |conn, outputs| {
+                    conn.answered(ticket, answer, outputs);
+                });
+            }
+            Effect::Part { to, part } => {
+                let input = Input::Part { from: self.id, part };
+                if to == self.id {
+                    core.inputs.push_back(input);
+                } else {
+                    self.shared.links.send(to, Mail::Input(input));
+                }
+            }
+            Effect::Send { peer, listener: _, token, request, deadline } => {
+                if peer == self.shared.node_id {
+                    let request = Loopback { from: self.id, token, request, deadline };
+                    self.shared.links.send(MachineId::Control, Mail::Loopback(request));
+                } else {
+                    // A cluster of several nodes is not built yet: nobody else can be reached.
+                    let result = Err(PeerError::Disconnected);
+                    let answer = Mail::Input(Input::PeerAnswer { token, result });
+                    self.shared.links.send(self.id, answer);
+                }
+            }
+            Effect::Job { token, job } => {
+                let (links, machine) = (self.shared.links.clone(), self.id);
+                let pool = self.shared.pools.get(usize::from(job.dir().0));
+                let pool = pool.expect("jobs name only log directories of their own node");
+                let started = pool.run(move |b| {
+                    let result = run_job(job, b);
+                    links.send(machine, Mail::Input(Input::JobDone { token, result }));
+                });
+                if let Err(why) = started {
+                    // Without a single thread for the disk nothing can be kept safe.
+                    panic!("cannot start a thread for the disk: {why}");
+                }
+            }
+            Effect::Event(entry) => log(&entry),
+            Effect::Stopped => {
+                core.stopped = true;
+                drop(self.shared.told.send(Told::Stopped));
+            }
+            Effect::Serving => drop(self.shared.told.send(Told::Serving)),
+        }
+    }
+
+    fn to_conn(
+        &self,
+        id: ConnId,
+        core: &mut Core,
+        tell: impl FnOnce(&Conn, &mut Vec<ConnOutput<FileFile>>),
+    ) {
+        if self.loopback.borrow().is_its(id) {
+            let mut done = Vec::new();
+            self.loopback.borrow_mut().tell(tell, &mut done);
+            return;
+        }
+        let conn = self.conns.borrow().get(&id).cloned();
+        // The answer of a connection that was closed meanwhile.
+        let Some(conn) = conn else { return };
+        let mut outputs = std::mem::take(&mut core.outputs);
+        tell(&conn, &mut outputs);
+        self.perform_outputs(&conn, &mut outputs, core);
+        core.outputs = outputs;
+        core.touched.push(conn);
+    }
+
+    fn perform_outputs(
+        &self,
+        conn: &Rc<Conn>,
+        outputs: &mut Vec<ConnOutput<FileFile>>,
+        core: &mut Core,
+    ) {
+        for output in outputs.drain(..) {
+            match output {
+                ConnOutput::Request(incoming) => core.inputs.push_back(Input::Request(incoming)),
+                ConnOutput::Write(frame) => conn.push(frame),
+                ConnOutput::Mute(span) => conn.mute(self.shared.clock.mono().plus(span)),
+                ConnOutput::Close => conn.close_when_sent(),
+                ConnOutput::Event(entry) => {
+                    if let Some(dropped) = self.shared.quiet.allows(self.shared.clock.mono()) {
+                        tracing::warn!(peer = conn.peer, dropped, "{entry}");
+                    }
+                }
+            }
+        }
+    }
+
+    /// Says why a connection is closed, unless too many are.
+    fn complain(&self, conn: &Conn, why: &str) {
+        if let Some(dropped) = self.shared.quiet.allows(self.shared.clock.mono()) {
+            tracing::warn!(peer = conn.peer, dropped, "connection closed: {why}");
+        }
+    }
+}
+
+/// Writes a journal entry to the log, at its level.
+fn log(entry: &JournalEntry) {
+    match entry.level {
+        Level::Trace => tracing::trace!("{entry}"),
+        Level::Info => tracing::info!("{entry}"),
+        Level::Warn => tracing::warn!("{entry}"),
+        Level::Error => tracing::error!("{entry}"),
+    }
+}

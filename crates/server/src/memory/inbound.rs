@@ -1,0 +1,183 @@
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::Notify;
+
+/// The memory that read buffers of all connections may hold together, in bytes.
+///
+/// A connection that gets nothing pauses its reads; it is woken when memory comes back. So that
+/// half-received frames can never block each other for good, one connection at a time may draw
+/// beyond the limit until its frame is whole: the total stays below the limit plus one frame.
+#[derive(Debug)]
+pub(crate) struct InboundMemory {
+    limit: u64,
+    used: AtomicU64,
+    /// Whether somebody draws beyond the limit now.
+    overdrawn: AtomicBool,
+    /// Whether `waiters` may hold somebody: spares the lock on the usual way.
+    has_waiters: AtomicBool,
+    waiters: Mutex<Vec<Arc<Notify>>>,
+}
+
+impl InboundMemory {
+    /// A budget of `limit` bytes.
+    pub(crate) fn new(limit: u64) -> Arc<Self> {
+        Arc::new(Self {
+            limit,
+            used: AtomicU64::new(0),
+            overdrawn: AtomicBool::new(false),
+            has_waiters: AtomicBool::new(false),
+            waiters: Mutex::new(Vec::new()),
+        })
+    }
+
+    /// Bytes held now.
+    pub(crate) fn used(&self) -> u64 {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    /// Takes `bytes` for a connection. `None` when the budget is used up: the caller then
+    /// [waits](Self::wait).
+    pub(crate) fn hold(self: &Arc<Self>, share: &Arc<ConnShare>, bytes: u64) -> Option<Held> {
+        let (memory, share) = (Arc::clone(self), Arc::clone(share));
+        let mut held = Held { memory, share, bytes: 0, overdraws: false };
+        held.grow(bytes).then_some(held)
+    }
+
+    /// Registers `waiter` to be woken when memory comes back.
+    pub(crate) fn wait(&self, waiter: &Arc<Notify>) {
+        let mut waiters = self.waiters.lock().unwrap_or_else(PoisonError::into_inner);
+        if !waiters.iter().any(|known| Arc::ptr_eq(known, waiter)) {
+            waiters.push(Arc::clone(waiter));
+        }
+        self.has_waiters.store(true, Ordering::SeqCst);
+        drop(waiters);
+        // Memory may have come back between the refusal and this registration.
+        if self.used.load(Ordering::SeqCst) < self.limit {
+            self.wake_waiters();
+        }
+    }
+
+    fn take(&self, bytes: u64) -> bool {
+        self.used
+            .fetch_update(Ordering::SeqCst, Ordering::Relaxed, |used| {
+                used.checked_add(bytes).filter(|&sum| sum <= self.limit)
+            })
+            .is_ok()
+    }
+
+    fn give_back(&self, bytes: u64) {
+        let before = self.used.fetch_sub(bytes, Ordering::SeqCst);
+        assert!(before >= bytes, "gave back {bytes} of {before} bytes held");
+        if self.has_waiters.load(Ordering::SeqCst) {
+            self.wake_waiters();
+        }
+    }
+
+    fn wake_waiters(&self) {
+        self.has_waiters.store(false, Ordering::SeqCst);
+        let waiters =
+            std::mem::take(&mut *self.waiters.lock().unwrap_or_else(PoisonError::into_inner));
+        for waiter in waiters {
+            waiter.notify_one();
+        }
+    }
+}
+
+/// What one connection holds of the budget, and how it is woken when that shrinks.
+#[derive(Debug, Default)]
+pub(crate) struct ConnShare {
+    used: AtomicU64,
+    paused: AtomicBool,
+    wake: Arc<Notify>,
+}
+
+impl ConnShare {
+    /// Bytes held now.
+    pub(crate) fn used(&self) -> u64 {
+        self.used.load(Ordering::SeqCst)
+    }
+
+    /// Asks for a wake-up at the next time that the connection gives memory back.
+    pub(crate) fn pause(&self) {
+        self.paused.store(true, Ordering::SeqCst);
+    }
+
+    /// Wakes the connection's task.
+    pub(crate) const fn wake(&self) -> &Arc<Notify> {
+        &self.wake
+    }
+}
+
+/// A part of the budget that one connection holds, given back when dropped.
+#[derive(Debug)]
+pub(crate) struct Held {
+    memory: Arc<InboundMemory>,
+    share: Arc<ConnShare>,
+    bytes: u64,
+    overdraws: bool,
+}
+
+impl Held {
+    /// Takes `more` bytes on top, beyond the limit when nobody else does so. Whether it got them.
+    pub(crate) fn grow(&mut self, more: u64) -> bool {
+        if !self.memory.take(more) {
+            if !self.overdraws {
+                self.overdraws = !self.memory.overdrawn.swap(true, Ordering::SeqCst);
+            }
+            if !self.overdraws {
+                return false;
+            }
+            self.memory.used.fetch_add(more, Ordering::SeqCst);
+        }
+        self.share.used.fetch_add(more, Ordering::SeqCst);
+        self.bytes += more;
+        true
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if self.overdraws {
+            self.memory.overdrawn.store(false, Ordering::SeqCst);
+        }
+        self.memory.give_back(self.bytes);
+        self.share.used.fetch_sub(self.bytes, Ordering::SeqCst);
+        if self.share.paused.swap(false, Ordering::SeqCst) {
+            self.share.wake.notify_one();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn re_01_only_one_may_draw_beyond_the_limit() {
+        let (memory, share) = (InboundMemory::new(100), Arc::default());
+        let first = memory.hold(&share, 90).expect("within the limit");
+        let mut over = memory.hold(&share, 50).expect("the one overdraft");
+        assert!(memory.hold(&share, 20).is_none());
+        assert!(over.grow(10), "who overdraws may go on");
+        assert_eq!(memory.used(), 150);
+        drop(over);
+        assert_eq!(memory.used(), 90);
+        drop(first);
+        assert_eq!((memory.used(), share.used()), (0, 0));
+        assert!(memory.hold(&share, 100).is_some());
+    }
+
+    #[tokio::test]
+    async fn a_waiter_is_woken_when_memory_comes_back() {
+        let (memory, share) = (InboundMemory::new(10), Arc::default());
+        let first = memory.hold(&share, 10).expect("within the limit");
+        let _over = memory.hold(&share, 1).expect("the one overdraft");
+        let waiter = Arc::new(Notify::new());
+        memory.wait(&waiter);
+        drop(first);
+        tokio::time::timeout(std::time::Duration::from_secs(5), waiter.notified())
+            .await
+            .expect("woken");
+    }
+}

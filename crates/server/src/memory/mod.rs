@@ -1,0 +1,7 @@
+//! What bytes from outside may cost: the budget over all connections, and recycled read buffers.
+
+mod inbound;
+mod pool;
+
+pub(crate) use inbound::{ConnShare, Held, InboundMemory};
+pub(crate) use pool::{BufferPool, ReadBuffer, STANDARD_BYTES};

@@ -1,0 +1,4 @@
+//! A connection's bytes in and out.
+
+pub(crate) mod frames;
+pub(crate) mod outgoing;
