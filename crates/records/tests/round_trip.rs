@@ -59,9 +59,11 @@ fn build(records: &[OwnedRecord], options: &BatchOptions) -> Vec<u8> {
         assert!(builder.size_bytes() - before <= most);
     }
     let plain_bytes = builder.size_bytes();
+    let in_place = builder.clone();
     let bytes = builder.finish(options).unwrap();
     if options.compressor.compression == Compression::None {
         assert_eq!(bytes.len(), plain_bytes);
+        assert_eq!({ in_place }.finish_in_place(options).unwrap(), bytes);
     }
     assert!(builder.is_empty());
     bytes

@@ -83,7 +83,8 @@ pub enum BuildError {
 /// The first record's timestamp becomes the base timestamp.
 #[derive(Clone, Debug, Default)]
 pub struct BatchBuilder {
-    records: Vec<u8>,
+    /// Room for the header, then the records. Empty before the first record.
+    buffer: Vec<u8>,
     record_count: i32,
     last_offset_delta: i32,
     base_timestamp: Option<WallMs>,
@@ -95,6 +96,16 @@ impl BatchBuilder {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// A builder without a record that writes into `buffer`; what is in it is dropped.
+    #[must_use]
+    pub fn with_buffer(mut buffer: Vec<u8>) -> Self {
+        buffer.clear();
+        Self {
+            buffer,
+            ..Self::default()
+        }
     }
 
     /// Records so far.
@@ -111,8 +122,8 @@ impl BatchBuilder {
 
     /// Bytes of the batch so far, header included, before compression.
     #[must_use]
-    pub const fn size_bytes(&self) -> usize {
-        BATCH_HEADER_BYTES + self.records.len()
+    pub fn size_bytes(&self) -> usize {
+        self.buffer.len().max(BATCH_HEADER_BYTES)
     }
 
     /// Bytes that a record adds to the batch at the most, before compression.
@@ -175,7 +186,10 @@ impl BatchBuilder {
         else {
             return Err(BuildError::TooLarge { size_bytes });
         };
-        let out = &mut self.records;
+        let out = &mut self.buffer;
+        if out.is_empty() {
+            out.resize(BATCH_HEADER_BYTES, 0);
+        }
         put_varint(out, length);
         out.push(0);
         put_varlong(out, timestamp_delta);
@@ -257,7 +271,7 @@ impl BatchBuilder {
     ) -> Result<BatchHeader, BuildError> {
         let start = out.len();
         out.extend_from_slice(&[0; BATCH_HEADER_BYTES]);
-        if let Err(why) = options.compressor.compress(&self.records, out) {
+        if let Err(why) = options.compressor.compress(self.records(), out) {
             out.truncate(start);
             return Err(why.into());
         }
@@ -277,9 +291,43 @@ impl BatchBuilder {
         Ok(header)
     }
 
+    /// The finished batch in the very buffer that the records were written to, without a copy; the
+    /// builder is left empty and without a buffer.
+    ///
+    /// # Panics
+    /// When `options` asks for compression, which needs a second buffer.
+    ///
+    /// # Errors
+    /// As [`BatchBuilder::finish_into`]; then the builder is as it was.
+    pub fn finish_in_place(&mut self, options: &BatchOptions) -> Result<Vec<u8>, BuildError> {
+        assert_eq!(
+            options.compressor.compression,
+            Compression::None,
+            "compression in place"
+        );
+        let size_bytes = self.size_bytes();
+        let batch_length = i32::try_from(size_bytes - LOG_OVERHEAD_BYTES)
+            .map_err(|_| BuildError::TooLarge { size_bytes })?;
+        let header = self
+            .header(options, batch_length)
+            .with_crc_over(self.records());
+        let mut buffer = std::mem::take(&mut self.buffer);
+        buffer.resize(size_bytes, 0);
+        let (target, _) = buffer
+            .split_first_chunk_mut::<BATCH_HEADER_BYTES>()
+            .expect("a batch has room for its header");
+        *target = header.encode();
+        self.clear();
+        Ok(buffer)
+    }
+
+    fn records(&self) -> &[u8] {
+        self.buffer.get(BATCH_HEADER_BYTES..).unwrap_or_default()
+    }
+
     /// Drops all records and keeps the buffers.
     pub fn clear(&mut self) {
-        self.records.clear();
+        self.buffer.clear();
         self.record_count = 0;
         self.last_offset_delta = 0;
         self.base_timestamp = None;

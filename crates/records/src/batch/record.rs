@@ -82,12 +82,7 @@ impl<'a> OpenBatch<'a> {
     /// The records, in order. Ends after an error.
     #[must_use]
     pub fn records(&self) -> Records<'_> {
-        Records {
-            header: self.header,
-            rest: &self.records,
-            index: 0,
-            failed: false,
-        }
+        Records::over(self.header, &self.records)
     }
 }
 
@@ -99,6 +94,19 @@ pub struct Records<'a> {
     rest: &'a [u8],
     index: i32,
     failed: bool,
+}
+
+impl<'a> Records<'a> {
+    /// The records in `records`, the decompressed bytes behind `header`.
+    #[must_use]
+    pub const fn over(header: BatchHeader, records: &'a [u8]) -> Self {
+        Self {
+            header,
+            rest: records,
+            index: 0,
+            failed: false,
+        }
+    }
 }
 
 impl<'a> Iterator for Records<'a> {
