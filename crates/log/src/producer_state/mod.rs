@@ -5,6 +5,8 @@ mod check;
 mod entry;
 mod snapshot;
 mod state;
+#[cfg(test)]
+mod tests;
 
 pub use self::batch::{MarkerKind, ProducerBatch, TransactionMarker};
 pub use self::check::{Check, ProducerError, ProducerOrigin};
