@@ -335,21 +335,24 @@ fn conditional(condition: Option<String>, then: &str, otherwise: &str) -> String
 }
 
 fn json_source(name: &str, fields: &[RustField<'_>], within: Versions) -> String {
-    let all: Vec<&RustField<'_>> = fields.iter().collect();
     let mut puts = String::new();
-    for (condition, fields) in by_condition(&all, within) {
-        let mut group = String::new();
-        for field in fields {
-            let put = format!(
-                "it.put(\"{}\", &self.{}, v);",
-                names::json(&field.schema.name),
-                field.name
-            );
-            group += &match field.schema.tag {
-                Some(_) => format!("if {} {{\n{put}\n}}\n", field.is_set()),
-                None => put + "\n",
-            };
+    let mut open: Vec<(Option<String>, String)> = Vec::new();
+    for field in fields {
+        let json = names::json(&field.schema.name);
+        let put = format!("it.put(\"{json}\", &self.{}, v);\n", field.name);
+        let version = condition(field.versions, within);
+        match (field.schema.tag, version) {
+            (Some(_), Some(version)) => {
+                open.push((Some(format!("{version} && {}", field.is_set())), put));
+            }
+            (Some(_), None) => open.push((Some(field.is_set()), put)),
+            (None, version) => match open.last_mut() {
+                Some((last, puts)) if *last == version => *puts += &put,
+                _ => open.push((version, put)),
+            },
         }
+    }
+    for (condition, group) in open {
         puts += &conditional(condition, &group, "");
     }
     let (mutable, v) = if puts.is_empty() {

@@ -1,1 +1,13 @@
-//! The client's half of the protocol, sans-IO.
+//! The client's half of the protocol, sans-IO: which versions both sides speak
+//! ([`PeerVersions`]), which answer belongs to which request ([`ClientConnection`]), and what a
+//! consumer keeps in mind about its fetch session ([`FetchSession`]).
+
+mod connection;
+mod fetch_session;
+mod versions;
+
+pub use self::connection::{
+    ClientConnection, ClientError, OutFrame, Received, SendError, Software,
+};
+pub use self::fetch_session::{FetchLimits, FetchSession, SessionError, WantedPartition};
+pub use self::versions::PeerVersions;

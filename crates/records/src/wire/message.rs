@@ -82,6 +82,9 @@ pub trait Message: Wire + Clone + Default + PartialEq + fmt::Debug {
     }
 }
 
+/// Decodes and encodes again; see [`MessageInfo`].
+pub type Recode = fn(&Bytes, i16) -> Result<(Bytes, usize), RecodeError>;
+
 /// A message without its type, for tests and fuzzers that walk over all of them.
 #[derive(Clone, Copy, Debug)]
 pub struct MessageInfo {
@@ -90,7 +93,7 @@ pub struct MessageInfo {
     /// The lowest and the highest version, both inclusive.
     pub versions: (i16, i16),
     /// Decodes and encodes again. Also yields how many bytes were not read.
-    pub recode: fn(&Bytes, i16) -> Result<(Bytes, usize), RecodeError>,
+    pub recode: Recode,
 }
 
 /// Why a message could not be decoded and encoded again.

@@ -11,7 +11,7 @@ mod values;
 mod writer;
 
 pub use self::error::{DecodeError, EncodeError};
-pub use self::message::{Message, MessageInfo, RecodeError};
+pub use self::message::{Message, MessageInfo, Recode, RecodeError};
 pub use self::reader::Reader;
 pub use self::values::Wire;
 pub use self::writer::{TagWriter, Writer};

@@ -266,7 +266,11 @@ impl<'a> Reader<'a> {
     /// When the bytes are not such a struct.
     pub fn nullable_struct<T: Wire>(&mut self) -> Result<Option<T>, DecodeError> {
         let present: i8 = self.read()?;
-        if present < 0 { Ok(None) } else { self.read().map(Some) }
+        if present < 0 {
+            Ok(None)
+        } else {
+            self.read().map(Some)
+        }
     }
 
     /// Reads the tagged fields of a struct, if the message is flexible. `field` reads the ones it

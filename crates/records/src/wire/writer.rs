@@ -71,7 +71,7 @@ impl Writer {
     ///
     /// # Errors
     /// When the version cannot carry it.
-    pub fn write<T: Wire + ?Sized>(&mut self, value: &T) -> Result<(), EncodeError> {
+    pub fn write<T: Wire>(&mut self, value: &T) -> Result<(), EncodeError> {
         value.write(self)
     }
 

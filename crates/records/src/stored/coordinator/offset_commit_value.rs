@@ -95,10 +95,8 @@ impl ToJson for OffsetCommitValue {
         if v == 1 {
             it.put("expireTimestamp", &self.expire_timestamp, v);
         }
-        if v >= 4 {
-            if self.topic_id != Uuid::ZERO {
-                it.put("topicId", &self.topic_id, v);
-            }
+        if v >= 4 && self.topic_id != Uuid::ZERO {
+            it.put("topicId", &self.topic_id, v);
         }
         it.into()
     }

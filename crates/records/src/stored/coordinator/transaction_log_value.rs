@@ -121,19 +121,15 @@ impl ToJson for TransactionLogValue {
     fn to_json(&self, v: i16) -> Value {
         let mut it = Object::default();
         it.put("producerId", &self.producer_id, v);
-        if v >= 1 {
-            if self.previous_producer_id != ProducerId::NONE {
-                it.put("previousProducerId", &self.previous_producer_id, v);
-            }
-            if self.next_producer_id != ProducerId::NONE {
-                it.put("nextProducerId", &self.next_producer_id, v);
-            }
+        if v >= 1 && self.previous_producer_id != ProducerId::NONE {
+            it.put("previousProducerId", &self.previous_producer_id, v);
+        }
+        if v >= 1 && self.next_producer_id != ProducerId::NONE {
+            it.put("nextProducerId", &self.next_producer_id, v);
         }
         it.put("producerEpoch", &self.producer_epoch, v);
-        if v >= 1 {
-            if self.next_producer_epoch != -1 {
-                it.put("nextProducerEpoch", &self.next_producer_epoch, v);
-            }
+        if v >= 1 && self.next_producer_epoch != -1 {
+            it.put("nextProducerEpoch", &self.next_producer_epoch, v);
         }
         it.put("transactionTimeoutMs", &self.transaction_timeout_ms, v);
         it.put("transactionStatus", &self.transaction_status, v);
@@ -148,14 +144,12 @@ impl ToJson for TransactionLogValue {
             &self.transaction_start_timestamp_ms,
             v,
         );
-        if v >= 1 {
-            if self.client_transaction_version != 0 {
-                it.put(
-                    "clientTransactionVersion",
-                    &self.client_transaction_version,
-                    v,
-                );
-            }
+        if v >= 1 && self.client_transaction_version != 0 {
+            it.put(
+                "clientTransactionVersion",
+                &self.client_transaction_version,
+                v,
+            );
         }
         it.into()
     }

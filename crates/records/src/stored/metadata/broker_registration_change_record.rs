@@ -98,20 +98,14 @@ impl ToJson for BrokerRegistrationChangeRecord {
         if self.fenced != 0 {
             it.put("fenced", &self.fenced, v);
         }
-        if v >= 1 {
-            if self.in_controlled_shutdown != 0 {
-                it.put("inControlledShutdown", &self.in_controlled_shutdown, v);
-            }
+        if v >= 1 && self.in_controlled_shutdown != 0 {
+            it.put("inControlledShutdown", &self.in_controlled_shutdown, v);
         }
-        if v >= 2 {
-            if !self.log_dirs.is_empty() {
-                it.put("logDirs", &self.log_dirs, v);
-            }
+        if v >= 2 && !self.log_dirs.is_empty() {
+            it.put("logDirs", &self.log_dirs, v);
         }
-        if v >= 3 {
-            if self.cordoned_log_dirs.is_some() {
-                it.put("cordonedLogDirs", &self.cordoned_log_dirs, v);
-            }
+        if v >= 3 && self.cordoned_log_dirs.is_some() {
+            it.put("cordonedLogDirs", &self.cordoned_log_dirs, v);
         }
         it.into()
     }

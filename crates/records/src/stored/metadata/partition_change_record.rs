@@ -149,18 +149,14 @@ impl ToJson for PartitionChangeRecord {
         if self.leader_recovery_state != -1 {
             it.put("leaderRecoveryState", &self.leader_recovery_state, v);
         }
-        if v >= 1 {
-            if self.directories.is_some() {
-                it.put("directories", &self.directories, v);
-            }
+        if v >= 1 && self.directories.is_some() {
+            it.put("directories", &self.directories, v);
         }
-        if v >= 2 {
-            if self.eligible_leader_replicas.is_some() {
-                it.put("eligibleLeaderReplicas", &self.eligible_leader_replicas, v);
-            }
-            if self.last_known_elr.is_some() {
-                it.put("lastKnownElr", &self.last_known_elr, v);
-            }
+        if v >= 2 && self.eligible_leader_replicas.is_some() {
+            it.put("eligibleLeaderReplicas", &self.eligible_leader_replicas, v);
+        }
+        if v >= 2 && self.last_known_elr.is_some() {
+            it.put("lastKnownElr", &self.last_known_elr, v);
         }
         it.into()
     }

@@ -145,13 +145,11 @@ impl ToJson for PartitionRecord {
         if v >= 1 {
             it.put("directories", &self.directories, v);
         }
-        if v >= 2 {
-            if self.eligible_leader_replicas.is_some() {
-                it.put("eligibleLeaderReplicas", &self.eligible_leader_replicas, v);
-            }
-            if self.last_known_elr.is_some() {
-                it.put("lastKnownElr", &self.last_known_elr, v);
-            }
+        if v >= 2 && self.eligible_leader_replicas.is_some() {
+            it.put("eligibleLeaderReplicas", &self.eligible_leader_replicas, v);
+        }
+        if v >= 2 && self.last_known_elr.is_some() {
+            it.put("lastKnownElr", &self.last_known_elr, v);
         }
         it.into()
     }

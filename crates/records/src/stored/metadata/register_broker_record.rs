@@ -136,15 +136,11 @@ impl ToJson for RegisterBrokerRecord {
         if v >= 1 {
             it.put("inControlledShutdown", &self.in_controlled_shutdown, v);
         }
-        if v >= 3 {
-            if !self.log_dirs.is_empty() {
-                it.put("logDirs", &self.log_dirs, v);
-            }
+        if v >= 3 && !self.log_dirs.is_empty() {
+            it.put("logDirs", &self.log_dirs, v);
         }
-        if v >= 4 {
-            if self.cordoned_log_dirs.is_some() {
-                it.put("cordonedLogDirs", &self.cordoned_log_dirs, v);
-            }
+        if v >= 4 && self.cordoned_log_dirs.is_some() {
+            it.put("cordonedLogDirs", &self.cordoned_log_dirs, v);
         }
         it.into()
     }
