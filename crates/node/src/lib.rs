@@ -4,19 +4,31 @@
 //! at a time and performs the [`Effect`]s that they push. [`Connection`] is a core of its own: it
 //! turns frames into requests and answers into frames, in order.
 
+pub mod boot;
+pub mod config;
 pub mod connection;
+pub mod control;
+pub mod format;
 pub mod job;
 pub mod journal;
+pub mod loopback;
 pub mod machine;
 pub mod part;
 pub mod shard;
 
+pub use crate::boot::{BootError, Node, boot};
+pub use crate::config::{
+    Advertised, Listener, NodeConfig, NodeConfigError, Roles, SecurityProtocol,
+};
 pub use crate::connection::{ConnOutput, Connection};
+pub use crate::control::Control;
+pub use crate::format::{FormatError, FormatOptions, FormatVoters, Formatted, format};
 pub use crate::job::{Job, JobResult, LogDirNumber, Work};
 pub use crate::journal::{Happening, JournalEntry, Level};
+pub use crate::loopback::Loopback;
 pub use crate::machine::{
     Answer, Caller, ConnId, Effect, Incoming, Input, Machine, MachineId, PeerError, Piece, Region,
     Ticket, Token, run_job,
 };
 pub use crate::part::{Changed, ImageUpdate, Part};
-pub use crate::shard::{FoundLog, Shard, ShardDir, ShardParams, owner_shard};
+pub use crate::shard::{FoundLog, Shard, ShardDir, ShardParams, ShardSettings, owner_shard};

@@ -1,0 +1,579 @@
+//! What a node is told by its config, taken apart once.
+
+use std::fmt;
+use std::sync::Arc;
+
+use highwater_metadata::config::BrokerConfig;
+use highwater_protocol::ListenerKind;
+use highwater_quorum::{ParseVotersError, VoterSet};
+use highwater_types::NodeId;
+
+/// The config of a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeConfig {
+    /// Every key, as it was set.
+    pub broker: Arc<BrokerConfig>,
+    /// `node.id`.
+    pub node_id: NodeId,
+    /// `process.roles`.
+    pub roles: Roles,
+    /// Paths of the log directories, as a person wrote them, in order.
+    pub log_dirs: Vec<String>,
+    /// The number of the log directory that holds the metadata log.
+    pub metadata_dir: usize,
+    /// Every listener, those of controllers too.
+    pub listeners: Vec<Listener>,
+    /// The addresses that brokers announce, those of controller listeners last.
+    pub advertised: Vec<Advertised>,
+    /// The voters of a static quorum; `None` when the voters are in the metadata log.
+    pub static_voters: Option<VoterSet>,
+    /// `controller.quorum.bootstrap.servers`.
+    pub bootstrap_servers: Vec<String>,
+    /// Whether machines push `Level::Trace` events: for the simulator.
+    pub trace: bool,
+}
+
+/// What a process plays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Roles {
+    /// Serves clients and keeps partitions.
+    pub broker: bool,
+    /// Keeps the metadata log.
+    pub controller: bool,
+}
+
+/// An address to listen on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listener {
+    /// Its name, in capitals.
+    pub name: String,
+    /// Host name or address; empty means all addresses.
+    pub host: String,
+    /// Port; zero until one is picked.
+    pub port: u16,
+    /// Which APIs it offers.
+    pub kind: ListenerKind,
+    /// How it speaks.
+    pub protocol: SecurityProtocol,
+}
+
+/// An address that clients or brokers are told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Advertised {
+    /// The listener's name.
+    pub name: String,
+    /// Host name or address.
+    pub host: String,
+    /// Port; zero until the listener has picked one.
+    pub port: u16,
+    /// Which APIs it offers.
+    pub kind: ListenerKind,
+    /// How it speaks.
+    pub protocol: SecurityProtocol,
+}
+
+/// How a listener speaks, by Kafka's number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SecurityProtocol {
+    /// 0.
+    Plaintext,
+    /// 1.
+    Ssl,
+    /// 2.
+    SaslPlaintext,
+    /// 3.
+    SaslSsl,
+}
+
+/// A config that no node can be made of. Each text says what to change.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NodeConfigError {
+    /// A key that must be there is not.
+    #[error("{0} is missing from the config")]
+    Missing(&'static str),
+    /// A listener that cannot be read.
+    #[error("'{entry}' in {key} is no listener: NAME://HOST:PORT is expected")]
+    Listener {
+        /// `listeners` or `advertised.listeners`.
+        key: &'static str,
+        /// The part that cannot be read.
+        entry: String,
+    },
+    /// A name without a protocol.
+    #[error("listener {0} has no protocol in listener.security.protocol.map")]
+    Protocol(String),
+    /// Two listeners with one name or one port.
+    #[error("listener {0} is named twice, or shares its port with another")]
+    Repeated(String),
+    /// A name that is used and not defined.
+    #[error("{key} names {name}, which is not among the listeners")]
+    UnknownListener {
+        /// The key that uses it.
+        key: &'static str,
+        /// The name.
+        name: String,
+    },
+    /// An address that clients cannot connect to.
+    #[error("advertised.listeners must name a host that others can reach, not {0}")]
+    NotReachable(String),
+    /// The voters cannot be read.
+    #[error("controller.quorum.voters: {0}")]
+    Voters(#[from] ParseVotersError),
+    /// This node is a controller, but not among the voters.
+    #[error("node {0} is a controller, but controller.quorum.voters does not name it")]
+    NotAVoter(NodeId),
+    /// Two values that cannot be so at once.
+    #[error("{0}")]
+    Conflict(String),
+    /// What this build cannot do yet.
+    #[error("{0} is not supported by this build yet")]
+    NotYet(&'static str),
+}
+
+impl NodeConfig {
+    /// Takes a config apart.
+    ///
+    /// # Errors
+    /// When no node can be made of it.
+    pub fn new(broker: BrokerConfig) -> Result<Self, NodeConfigError> {
+        let node_id = node_id(&broker)?;
+        let roles = roles(&broker)?;
+        let controller_names = upper(broker.list("controller.listener.names"));
+        let listeners = listeners(&broker, &controller_names)?;
+        check_listeners(&broker, roles, &listeners, &controller_names)?;
+        let advertised = advertised(&broker, &listeners, &controller_names)?;
+        let (log_dirs, metadata_dir) = log_dirs(&broker)?;
+        let static_voters = static_voters(&broker, node_id, roles, &controller_names)?;
+        check_times(&broker)?;
+        Ok(Self {
+            node_id,
+            roles,
+            log_dirs,
+            metadata_dir,
+            listeners,
+            advertised,
+            static_voters,
+            bootstrap_servers: broker.list("controller.quorum.bootstrap.servers"),
+            broker: Arc::new(broker),
+            trace: false,
+        })
+    }
+
+    /// The same with `Level::Trace` events.
+    #[must_use]
+    pub fn with_trace(mut self) -> Self {
+        self.trace = true;
+        self
+    }
+
+    /// The listener `name` got `port`: wherever its port was to be picked, it is this one now.
+    pub fn set_bound_port(&mut self, name: &str, port: u16) {
+        for listener in self.listeners.iter_mut().filter(|it| it.name == name) {
+            listener.port = port;
+        }
+        for advertised in self
+            .advertised
+            .iter_mut()
+            .filter(|it| it.name == name && it.port == 0)
+        {
+            advertised.port = port;
+        }
+    }
+
+    /// `num.shards`.
+    #[must_use]
+    pub fn shards(&self) -> u16 {
+        u16::try_from(self.broker.count("num.shards")).expect("the key allows 64 at most")
+    }
+
+    /// The name of the listener by which brokers reach each other.
+    #[must_use]
+    pub fn inter_broker_listener(&self) -> &str {
+        let set = self.broker.static_value("inter.broker.listener.name");
+        let first = || {
+            self.advertised
+                .iter()
+                .find(|it| it.kind == ListenerKind::Broker)
+        };
+        set.or_else(|| first().map(|it| it.name.as_str()))
+            .unwrap_or("PLAINTEXT")
+    }
+
+    /// The first controller listener's name.
+    #[must_use]
+    pub fn controller_listener(&self) -> String {
+        let names = upper(self.broker.list("controller.listener.names"));
+        names
+            .into_iter()
+            .next()
+            .unwrap_or_else(|| "CONTROLLER".to_owned())
+    }
+}
+
+fn upper(names: Vec<String>) -> Vec<String> {
+    names
+        .into_iter()
+        .map(|name| name.to_ascii_uppercase())
+        .collect()
+}
+
+fn node_id(broker: &BrokerConfig) -> Result<NodeId, NodeConfigError> {
+    let old = broker.number("broker.id").filter(|id| *id >= 0);
+    let id = broker
+        .number("node.id")
+        .or(old)
+        .ok_or(NodeConfigError::Missing("node.id"))?;
+    if old.is_some_and(|old| old != id) {
+        let text = format!("node.id is {id}, but broker.id is another; remove broker.id");
+        return Err(NodeConfigError::Conflict(text));
+    }
+    Ok(NodeId::new(i32::try_from(id).expect("a checked int")))
+}
+
+fn roles(broker: &BrokerConfig) -> Result<Roles, NodeConfigError> {
+    let names = broker.list("process.roles");
+    let has = |role: &str| names.iter().any(|name| name == role);
+    let roles = Roles {
+        broker: has("broker"),
+        controller: has("controller"),
+    };
+    match roles {
+        Roles {
+            broker: true,
+            controller: true,
+        } => Ok(roles),
+        Roles {
+            broker: false,
+            controller: false,
+        } => Err(NodeConfigError::Missing("process.roles")),
+        _ => Err(NodeConfigError::NotYet(
+            "process.roles with only one of broker and controller",
+        )),
+    }
+}
+
+fn listeners(
+    broker: &BrokerConfig,
+    controller_names: &[String],
+) -> Result<Vec<Listener>, NodeConfigError> {
+    let mut listeners: Vec<Listener> = Vec::new();
+    for entry in broker.list("listeners") {
+        let (name, host, port) = parse_listener("listeners", &entry)?;
+        let repeated =
+            |it: &Listener| it.name == name || (port != 0 && it.port == port && it.host == host);
+        if listeners.iter().any(repeated) {
+            return Err(NodeConfigError::Repeated(name));
+        }
+        let protocol = protocol(broker, &name, controller_names)?;
+        let kind = kind(&name, controller_names);
+        listeners.push(Listener {
+            name,
+            host,
+            port,
+            kind,
+            protocol,
+        });
+    }
+    Ok(listeners)
+}
+
+fn check_listeners(
+    broker: &BrokerConfig,
+    roles: Roles,
+    listeners: &[Listener],
+    controller_names: &[String],
+) -> Result<(), NodeConfigError> {
+    let has = |name: &str| listeners.iter().any(|it| it.name == name);
+    if roles.controller && controller_names.is_empty() {
+        return Err(NodeConfigError::Missing("controller.listener.names"));
+    }
+    if let Some(name) = controller_names
+        .iter()
+        .find(|name| roles.controller && !has(name))
+    {
+        let key = "controller.listener.names";
+        return Err(NodeConfigError::UnknownListener {
+            key,
+            name: name.clone(),
+        });
+    }
+    if let Some(name) = broker.static_value("inter.broker.listener.name")
+        && !has(name)
+    {
+        let key = "inter.broker.listener.name";
+        return Err(NodeConfigError::UnknownListener {
+            key,
+            name: name.to_owned(),
+        });
+    }
+    if roles.broker && !listeners.iter().any(|it| it.kind == ListenerKind::Broker) {
+        let text = "listeners must name a listener that is not in controller.listener.names";
+        return Err(NodeConfigError::Conflict(text.to_owned()));
+    }
+    if listeners
+        .iter()
+        .any(|it| it.protocol != SecurityProtocol::Plaintext)
+    {
+        return Err(NodeConfigError::NotYet("a listener with SSL or SASL"));
+    }
+    Ok(())
+}
+
+/// What is announced: `advertised.listeners`, and any listener that it does not name. An empty
+/// host is announced as `localhost`: this build does not ask the system for its name.
+fn advertised(
+    broker: &BrokerConfig,
+    listeners: &[Listener],
+    controller_names: &[String],
+) -> Result<Vec<Advertised>, NodeConfigError> {
+    let mut all: Vec<Advertised> = Vec::new();
+    for entry in broker.list("advertised.listeners") {
+        let (name, host, port) = parse_listener("advertised.listeners", &entry)?;
+        if !listeners.iter().any(|it| it.name == name) {
+            let key = "advertised.listeners";
+            return Err(NodeConfigError::UnknownListener { key, name });
+        }
+        if matches!(host.as_str(), "0.0.0.0" | "::") {
+            return Err(NodeConfigError::NotReachable(host));
+        }
+        let protocol = protocol(broker, &name, controller_names)?;
+        let kind = kind(&name, controller_names);
+        all.push(Advertised {
+            name,
+            host,
+            port,
+            kind,
+            protocol,
+        });
+    }
+    let named: Vec<String> = all.iter().map(|it| it.name.clone()).collect();
+    for it in listeners.iter().filter(|it| !named.contains(&it.name)) {
+        let Listener {
+            name,
+            host,
+            port,
+            kind,
+            protocol,
+        } = it.clone();
+        if matches!(host.as_str(), "0.0.0.0" | "::") && kind == ListenerKind::Broker {
+            return Err(NodeConfigError::NotReachable(host));
+        }
+        all.push(Advertised {
+            name,
+            host,
+            port,
+            kind,
+            protocol,
+        });
+    }
+    for it in &mut all {
+        if it.host.is_empty() {
+            "localhost".clone_into(&mut it.host);
+        }
+    }
+    all.sort_by_key(|it| it.kind == ListenerKind::Controller);
+    Ok(all)
+}
+
+fn kind(name: &str, controller_names: &[String]) -> ListenerKind {
+    if controller_names.iter().any(|it| it == name) {
+        ListenerKind::Controller
+    } else {
+        ListenerKind::Broker
+    }
+}
+
+/// `NAME://HOST:PORT`, where HOST may be empty or an IPv6 address in brackets.
+fn parse_listener(
+    key: &'static str,
+    entry: &str,
+) -> Result<(String, String, u16), NodeConfigError> {
+    let parsed = entry.split_once("://").and_then(|(name, address)| {
+        let (host, port) = address.rsplit_once(':')?;
+        let host = host
+            .strip_prefix('[')
+            .and_then(|it| it.strip_suffix(']'))
+            .unwrap_or(host);
+        let named = !name.is_empty() && !host.contains(['/', ' ']);
+        Some((
+            name.to_ascii_uppercase(),
+            host.to_owned(),
+            port.parse().ok()?,
+        ))
+        .filter(|_| named)
+    });
+    parsed.ok_or_else(|| NodeConfigError::Listener {
+        key,
+        entry: entry.to_owned(),
+    })
+}
+
+/// The protocol that the map gives a listener. A controller listener that the map lacks speaks
+/// PLAINTEXT, as long as nobody wrote a map at all.
+fn protocol(
+    broker: &BrokerConfig,
+    name: &str,
+    controller_names: &[String],
+) -> Result<SecurityProtocol, NodeConfigError> {
+    let map = broker
+        .text("listener.security.protocol.map")
+        .unwrap_or_default();
+    let found = map
+        .split(',')
+        .filter_map(|pair| pair.trim().split_once(':'));
+    let found = found
+        .filter(|(it, _)| it.eq_ignore_ascii_case(name))
+        .map(|(_, it)| it)
+        .last();
+    let unset = broker
+        .static_value("listener.security.protocol.map")
+        .is_none();
+    match found {
+        Some("PLAINTEXT") => Ok(SecurityProtocol::Plaintext),
+        Some("SSL") => Ok(SecurityProtocol::Ssl),
+        Some("SASL_PLAINTEXT") => Ok(SecurityProtocol::SaslPlaintext),
+        Some("SASL_SSL") => Ok(SecurityProtocol::SaslSsl),
+        None if unset && kind(name, controller_names) == ListenerKind::Controller => {
+            Ok(SecurityProtocol::Plaintext)
+        }
+        _ => Err(NodeConfigError::Protocol(name.to_owned())),
+    }
+}
+
+fn log_dirs(broker: &BrokerConfig) -> Result<(Vec<String>, usize), NodeConfigError> {
+    let mut dirs = broker.list("log.dirs");
+    if dirs.is_empty() {
+        dirs = broker.list("log.dir");
+    }
+    let repeated = dirs
+        .iter()
+        .enumerate()
+        .find(|(at, dir)| dirs.iter().skip(at + 1).any(|it| it == *dir));
+    if let Some((_, dir)) = repeated {
+        return Err(NodeConfigError::Conflict(format!(
+            "log.dirs names {dir} twice"
+        )));
+    }
+    if dirs.is_empty() {
+        return Err(NodeConfigError::Missing("log.dirs"));
+    }
+    let metadata_dir = match broker.static_value("metadata.log.dir") {
+        None => 0,
+        Some(dir) => dirs
+            .iter()
+            .position(|it| it == dir)
+            .ok_or(NodeConfigError::NotYet(
+                "a metadata.log.dir that is not one of log.dirs",
+            ))?,
+    };
+    Ok((dirs, metadata_dir))
+}
+
+fn static_voters(
+    broker: &BrokerConfig,
+    node_id: NodeId,
+    roles: Roles,
+    controller_names: &[String],
+) -> Result<Option<VoterSet>, NodeConfigError> {
+    let text = broker.text("controller.quorum.voters").unwrap_or_default();
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let listener = controller_names
+        .first()
+        .map_or("CONTROLLER", String::as_str);
+    let voters = VoterSet::parse(text, listener)?;
+    if roles.controller && !voters.ids().contains(&node_id) {
+        return Err(NodeConfigError::NotAVoter(node_id));
+    }
+    Ok(Some(voters))
+}
+
+fn check_times(broker: &BrokerConfig) -> Result<(), NodeConfigError> {
+    let heartbeat = broker.count("broker.heartbeat.interval.ms");
+    let session = broker.count("broker.session.timeout.ms");
+    if heartbeat >= session {
+        return Err(NodeConfigError::Conflict(format!(
+            "broker.heartbeat.interval.ms ({heartbeat}) must be below broker.session.timeout.ms \
+             ({session})"
+        )));
+    }
+    Ok(())
+}
+
+impl SecurityProtocol {
+    /// Kafka's number.
+    #[must_use]
+    pub const fn to_wire(self) -> i16 {
+        match self {
+            Self::Plaintext => 0,
+            Self::Ssl => 1,
+            Self::SaslPlaintext => 2,
+            Self::SaslSsl => 3,
+        }
+    }
+}
+
+impl fmt::Display for Listener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}://{}:{}", self.name, self.host, self.port)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use highwater_metadata::config::parse_properties;
+
+    use super::*;
+
+    const ONE_NODE: &str = "process.roles=broker,controller\nnode.id=1\nlog.dirs=/a,/b\n\
+        listeners=CLIENT://127.0.0.1:0,CONTROLLER://127.0.0.1:9093\n\
+        listener.security.protocol.map=CLIENT:PLAINTEXT,CONTROLLER:PLAINTEXT\n\
+        inter.broker.listener.name=CLIENT\ncontroller.listener.names=CONTROLLER\n";
+
+    fn read(text: &str) -> Result<NodeConfig, String> {
+        let properties = parse_properties(text).expect("well formed");
+        let (broker, _) = BrokerConfig::new(&properties).expect("values");
+        NodeConfig::new(broker).map_err(|why| why.to_string())
+    }
+
+    #[test]
+    fn a_usual_file_of_one_node() {
+        let mut config = read(ONE_NODE).expect("a node");
+        assert_eq!(config.log_dirs, ["/a", "/b"]);
+        config.set_bound_port("CLIENT", 4711);
+        let addresses: Vec<_> = config
+            .advertised
+            .iter()
+            .map(|it| (it.name.as_str(), it.port, it.kind))
+            .collect();
+        assert_eq!(
+            addresses,
+            [
+                ("CLIENT", 4711, ListenerKind::Broker),
+                ("CONTROLLER", 9093, ListenerKind::Controller)
+            ]
+        );
+        assert_eq!(config.inter_broker_listener(), "CLIENT");
+        assert_eq!(config.static_voters, None);
+    }
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        let with = |line: &str| read(&format!("{ONE_NODE}{line}\n")).expect_err("refused");
+        assert!(with("listeners=CLIENT://x").contains("NAME://HOST:PORT"));
+        assert!(with("listeners=OTHER://h:1").contains("OTHER has no protocol"));
+        assert!(with("listeners=CLIENT://h:1").contains("names CONTROLLER"));
+        assert!(with("advertised.listeners=CLIENT://0.0.0.0:1").contains("not 0.0.0.0"));
+        assert!(with("controller.quorum.voters=2@h:1").contains("does not name it"));
+        assert!(with("broker.heartbeat.interval.ms=9000").contains("must be below"));
+        assert!(with("log.dirs=/a,/a").contains("twice"));
+        assert!(with("broker.id=7").contains("remove broker.id"));
+        assert!(with("process.roles=broker").contains("not supported"));
+        assert!(
+            read("node.id=1\n")
+                .expect_err("refused")
+                .contains("process.roles")
+        );
+    }
+}
