@@ -1,18 +1,21 @@
 use std::fmt;
+use std::path::PathBuf;
 
-use highwater_disk::{Blocking, Disk};
+use bytes::Bytes;
+use highwater_disk::{Blocking, Disk, DiskError};
+use highwater_log::{
+    CloseLog, Closed, OpenError, OpenLog, PartitionLog, RecoveryReport, SyncLog, Synced,
+};
+use highwater_records::{BatchError, Compressor, Validated, ValidationRules, recompress, validate};
+
+use crate::shard::lifecycle::Removal;
+use crate::shard::lookup::{TimeLookups, TimesFound};
 
 /// The number of a log directory within its node, in the order of `log.dirs`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LogDirNumber(pub u16);
 
-impl fmt::Display for LogDirNumber {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-/// Blocking work, for the pool of one log directory. Holds only owned or immutable data.
+/// Blocking or long work, for the pool of one log directory. Holds only owned or immutable data.
 #[derive(Debug)]
 pub struct Job<D: Disk> {
     /// Whose pool runs it.
@@ -24,27 +27,65 @@ pub struct Job<D: Disk> {
 /// The kinds of [`Job`].
 #[derive(Debug)]
 pub enum Work<D: Disk> {
+    /// Opens, recovers or makes a log.
+    OpenLog(Box<OpenLog<D>>),
+    /// Makes a log durable.
+    SyncLog(SyncLog<D>),
+    /// Closes a log.
+    CloseLog(Box<CloseLog<D>>),
     /// Removes files or directories that were already renamed out of the way.
-    Remove(Remove<D>),
+    Remove(Removal<D>),
+    /// Validates, and perhaps compresses anew, a batch that is too big for a step.
+    PrepareBatch(PrepareBatch),
+    /// Replaces small files.
+    WriteFiles(WriteFiles<D>),
+    /// Looks for records by their time.
+    TimeLookups(TimeLookups<D>),
 }
 
 /// What a [`Job`] brought. Each kind of work has its kind of result.
 #[derive(Debug)]
 pub enum JobResult<D: Disk> {
+    /// Of [`Work::OpenLog`].
+    Opened(Box<LogOpened<D>>),
+    /// Of [`Work::SyncLog`].
+    Synced(Synced),
+    /// Of [`Work::CloseLog`].
+    LogClosed(Result<Closed, DiskError>),
     /// Of [`Work::Remove`].
-    Removed(Result<(), highwater_disk::DiskError>),
-    /// Keeps the type parameter in use.
-    #[doc(hidden)]
-    Never(std::convert::Infallible, std::marker::PhantomData<D>),
+    Removed(Result<(), DiskError>),
+    /// Of [`Work::PrepareBatch`].
+    BatchPrepared(Box<BatchPrepared>),
+    /// Of [`Work::WriteFiles`].
+    FilesWritten(Result<(), DiskError>),
+    /// Of [`Work::TimeLookups`].
+    TimesFound(TimesFound),
 }
 
-/// Removes paths of one disk.
+/// What opening a log brought.
+pub type LogOpened<D> = Result<(PartitionLog<D>, RecoveryReport), OpenError>;
+
+/// See [`Work::PrepareBatch`].
+#[derive(Clone, Debug)]
+pub struct PrepareBatch {
+    /// The records of one partition of a Produce request.
+    pub records: Bytes,
+    /// What the topic and the request demand of them.
+    pub rules: ValidationRules,
+    /// How to write them anew should `compression.type` ask for it.
+    pub compressor: Compressor,
+}
+
+/// The batch as it is to be appended, and what is known of it.
+pub type BatchPrepared = Result<(Bytes, Validated), BatchError>;
+
+/// Replaces whole small files, one after the other, each atomically.
 #[derive(Debug)]
-pub struct Remove<D: Disk> {
+pub struct WriteFiles<D: Disk> {
     /// The disk.
     pub disk: D,
-    /// Paths relative to it.
-    pub paths: Vec<std::path::PathBuf>,
+    /// Paths relative to it, and the new contents.
+    pub files: Vec<(PathBuf, Vec<u8>)>,
 }
 
 impl<D: Disk> Job<D> {
@@ -57,9 +98,42 @@ impl<D: Disk> Job<D> {
     /// Does the work.
     pub fn run(self, b: &Blocking) -> JobResult<D> {
         match self.work {
-            Work::Remove(remove) => JobResult::Removed(
-                remove.paths.iter().try_for_each(|path| remove.disk.remove(path, b)),
-            ),
+            Work::OpenLog(open) => JobResult::Opened(Box::new(open.run(b, &|_| {}))),
+            Work::SyncLog(sync) => JobResult::Synced(sync.run(b)),
+            Work::CloseLog(close) => JobResult::LogClosed(close.run(b)),
+            Work::Remove(removal) => JobResult::Removed(removal.run(b)),
+            Work::PrepareBatch(prepare) => JobResult::BatchPrepared(Box::new(prepare.run())),
+            Work::WriteFiles(write) => JobResult::FilesWritten(write.run(b)),
+            Work::TimeLookups(lookups) => JobResult::TimesFound(lookups.run(b)),
         }
+    }
+}
+
+impl PrepareBatch {
+    /// Does the work. Nothing here touches a disk.
+    ///
+    /// # Errors
+    /// What is wrong with the batch.
+    pub fn run(self) -> BatchPrepared {
+        let Self { records, rules, compressor } = self;
+        let validated = validate(&records, &rules)?;
+        if !validated.needs_recompression {
+            return Ok((records, validated));
+        }
+        let (rebuilt, validated) = recompress(&records, compressor, &rules)?;
+        Ok((rebuilt.into(), validated))
+    }
+}
+
+impl<D: Disk> WriteFiles<D> {
+    fn run(self, b: &Blocking) -> Result<(), DiskError> {
+        let Self { disk, files } = self;
+        files.iter().try_for_each(|(path, bytes)| disk.replace(path, bytes, b))
+    }
+}
+
+impl fmt::Display for LogDirNumber {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
     }
 }

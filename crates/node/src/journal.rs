@@ -101,6 +101,13 @@ pub enum Happening {
         /// Why.
         why: String,
     },
+    /// An append failed for a reason that may pass, such as a full disk.
+    AppendFailed {
+        /// The partition.
+        partition: TopicPartition,
+        /// Why.
+        why: String,
+    },
     /// A log directory went offline with all its partitions.
     DirOffline {
         /// The directory.
@@ -152,31 +159,46 @@ impl JournalEntry {
     /// An entry at [`Level::Trace`].
     #[must_use]
     pub const fn trace(happening: Happening) -> Self {
-        Self { level: Level::Trace, happening }
+        Self {
+            level: Level::Trace,
+            happening,
+        }
     }
 
     /// An entry at [`Level::Info`].
     #[must_use]
     pub const fn info(happening: Happening) -> Self {
-        Self { level: Level::Info, happening }
+        Self {
+            level: Level::Info,
+            happening,
+        }
     }
 
     /// An entry at [`Level::Warn`].
     #[must_use]
     pub const fn warn(happening: Happening) -> Self {
-        Self { level: Level::Warn, happening }
+        Self {
+            level: Level::Warn,
+            happening,
+        }
     }
 
     /// An entry at [`Level::Error`].
     #[must_use]
     pub const fn error(happening: Happening) -> Self {
-        Self { level: Level::Error, happening }
+        Self {
+            level: Level::Error,
+            happening,
+        }
     }
 
     /// An entry of words only.
     #[must_use]
     pub fn text(level: Level, text: impl Into<String>) -> Self {
-        Self { level, happening: Happening::Text(text.into()) }
+        Self {
+            level,
+            happening: Happening::Text(text.into()),
+        }
     }
 }
 
@@ -189,37 +211,83 @@ impl fmt::Display for JournalEntry {
 impl fmt::Display for Happening {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Appended { partition, first_offset, end_offset, epoch } => {
-                write!(f, "append {partition} [{first_offset},{end_offset}) epoch={epoch}")
+            Self::Appended {
+                partition,
+                first_offset,
+                end_offset,
+                epoch,
+            } => {
+                write!(
+                    f,
+                    "append {partition} [{first_offset},{end_offset}) epoch={epoch}"
+                )
             }
-            Self::HighWatermark { partition, from, to } => {
+            Self::HighWatermark {
+                partition,
+                from,
+                to,
+            } => {
                 write!(f, "high-watermark {partition} {from} -> {to}")
             }
-            Self::Leads { partition, epoch, start_offset } => {
+            Self::Leads {
+                partition,
+                epoch,
+                start_offset,
+            } => {
                 write!(f, "lead {partition} epoch={epoch} start={start_offset}")
             }
-            Self::LeadsNoMore { partition, epoch, why } => {
+            Self::LeadsNoMore {
+                partition,
+                epoch,
+                why,
+            } => {
                 write!(f, "lead-no-more {partition} epoch={epoch}: {why}")
             }
-            Self::DataLoss { partition, from, to, why } => {
+            Self::DataLoss {
+                partition,
+                from,
+                to,
+                why,
+            } => {
                 write!(f, "data-loss {partition} [{from},{to}): {why}")
             }
-            Self::LogOpened { partition, report, done, total } => {
+            Self::LogOpened {
+                partition,
+                report,
+                done,
+                total,
+            } => {
                 write!(f, "open {partition} ({done} of {total})")?;
-                if report.is_empty() { Ok(()) } else { write!(f, ": {report}") }
+                if report.is_empty() {
+                    Ok(())
+                } else {
+                    write!(f, ": {report}")
+                }
             }
             Self::PartitionFailed { partition, why } => write!(f, "failed {partition}: {why}"),
+            Self::AppendFailed { partition, why } => write!(f, "append to {partition}: {why}"),
             Self::DirOffline { path, why, .. } => {
                 write!(f, "log directory {path} is offline: {why}")
             }
             Self::StrayLog { from, to, why } => write!(f, "stray {from} -> {to}: {why}"),
-            Self::LogDeleted { partition, renamed_to } => {
+            Self::LogDeleted {
+                partition,
+                renamed_to,
+            } => {
                 write!(f, "delete {partition} -> {renamed_to}")
             }
-            Self::Retained { partition, log_start_offset } => {
+            Self::Retained {
+                partition,
+                log_start_offset,
+            } => {
                 write!(f, "retain {partition} log-start={log_start_offset}")
             }
-            Self::RequestRefused { api_key, api_version, client_id, why } => write!(
+            Self::RequestRefused {
+                api_key,
+                api_version,
+                client_id,
+                why,
+            } => write!(
                 f,
                 "connection closed: api {api_key} v{api_version} of client {}: {why}",
                 client_id.as_deref().unwrap_or("(none)")

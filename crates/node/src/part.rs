@@ -7,6 +7,8 @@ use highwater_types::TopicId;
 
 use crate::job::LogDirNumber;
 use crate::shard::checkpoints::CheckpointPart;
+use crate::shard::fetch::FetchPart;
+use crate::shard::lookup::LookupPart;
 use crate::shard::produce::ProducePart;
 
 /// A value from one machine of a node to another. First in, first out per pair of machines.
@@ -27,9 +29,9 @@ pub enum Part<D: Disk> {
     /// Shard to control, once, after [`Part::Close`]: all logs are flushed and closed, and the
     /// checkpoints are written.
     Closed {
-        /// Whether each log closed without an error: only then may the clean-shutdown marker be
-        /// written.
-        clean: bool,
+        /// Directories with a log that was not closed cleanly, or whose checkpoints were not
+        /// written: they get no clean-shutdown marker.
+        unclean: BTreeSet<LogDirNumber>,
     },
     /// Shard to control and to every other shard: this log directory must not be used any more.
     DirOffline {
@@ -42,9 +44,10 @@ pub enum Part<D: Disk> {
     Produce(Box<ProducePart>),
     /// Shard to the keeper of a directory's checkpoint files.
     Checkpoint(Box<CheckpointPart>),
-    /// Keeps the type parameter in use until a variant carries file regions.
-    #[doc(hidden)]
-    Never(std::convert::Infallible, std::marker::PhantomData<D>),
+    /// Shard to shard: reads, changes that a fetch waits for, and their records.
+    Fetch(Box<FetchPart<D>>),
+    /// Shard to shard: questions of ListOffsets and OffsetForLeaderEpoch, and the answers.
+    Lookup(Box<LookupPart>),
 }
 
 /// A new metadata image, and what to look at again because of it.

@@ -108,6 +108,12 @@ impl ProduceView {
         Millis::from_wire(self.timeout_ms)
     }
 
+    /// The same as it was sent; it may be negative.
+    #[must_use]
+    pub const fn timeout_ms(&self) -> i32 {
+        self.timeout_ms
+    }
+
     /// Partitions over all topics, duplicates included.
     #[must_use]
     pub const fn partition_count(&self) -> usize {

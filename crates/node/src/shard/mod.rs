@@ -6,27 +6,44 @@
 //! for partitions looks at the marked ones once (`Shard::settle`).
 
 pub mod checkpoints;
+pub(crate) mod describe;
+mod epochs;
 pub mod fetch;
+mod forward;
+pub mod lifecycle;
+mod list_offsets;
+pub mod lookup;
+mod params;
 pub mod partition;
 pub mod produce;
+mod producer_ids;
 pub mod requests;
+pub(crate) mod serving;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use highwater_disk::Disk;
 use highwater_metadata::MetadataImage;
-use highwater_types::{
-    DirectoryId, Millis, Mono, NodeId, Now, Offset, TopicId, TopicIdPartition, TopicPartition,
-};
+use highwater_metadata::config::BrokerConfig;
+use highwater_protocol::Request;
+use highwater_replication::Output;
+use highwater_types::{Mono, NodeId, Now};
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{RngCore as _, SeedableRng as _};
 
-use crate::job::LogDirNumber;
+pub use self::params::{FoundLog, ShardDir, ShardParams, ShardSettings, owner_shard};
+use crate::job::JobResult;
 use crate::journal::{Happening, JournalEntry, Level};
 use crate::machine::{Effect, Incoming, Input, Machine, MachineId, Token};
 use crate::part::Part;
+use checkpoints::CheckpointState;
 use fetch::FetchState;
+use lifecycle::LifecycleState;
+use lifecycle::dirs::LogDir;
 use partition::PartitionTable;
 use produce::ProduceState;
+use requests::ServeState;
+use serving::ServingSettings;
 
 /// The effects of one step.
 pub(crate) type Effects<D> = Vec<Effect<D>>;
@@ -34,109 +51,27 @@ pub(crate) type Effects<D> = Vec<Effect<D>>;
 /// One data shard of a node.
 #[derive(Debug)]
 pub struct Shard<D: Disk> {
-    /// Its number, and how many there are.
+    /// Its number, below `shards`.
     pub(crate) number: u16,
+    /// How many shards the node has.
     pub(crate) shards: u16,
     pub(crate) node_id: NodeId,
-    pub(crate) settings: Arc<ShardSettings>,
-    pub(crate) dirs: Vec<DirState<D>>,
+    pub(crate) broker_config: Arc<BrokerConfig>,
+    pub(crate) settings: ShardSettings,
+    pub(crate) dirs: Vec<LogDir<D>>,
     /// The metadata that this shard acts on. Empty until the first `Part::Image`.
     pub(crate) image: Arc<MetadataImage>,
     pub(crate) partitions: PartitionTable<D>,
+    pub(crate) lifecycle: LifecycleState<D>,
+    pub(crate) checkpoints: CheckpointState,
     pub(crate) produce: ProduceState,
     pub(crate) fetch: FetchState<D>,
+    pub(crate) serve: ServeState,
     /// Source of session ids and of the uuids in the names of deleted directories.
-    pub(crate) random: rand_chacha::ChaCha8Rng,
-    next_token: u64,
-}
-
-/// What a shard is built from.
-#[derive(Debug)]
-pub struct ShardParams<D: Disk> {
-    /// The shard's number, below `shards`.
-    pub number: u16,
-    /// How many shards the node has: at least 1.
-    pub shards: u16,
-    /// The node.
-    pub node_id: NodeId,
-    /// What the shard has to know of the node's configuration.
-    pub settings: Arc<ShardSettings>,
-    /// Every log directory, in the order of [`LogDirNumber`].
-    pub dirs: Vec<ShardDir<D>>,
-    /// Seeds the shard's own random source; different for each shard and start.
-    pub seed: [u8; 32],
-}
-
-/// One log directory as a shard sees it at the start.
-#[derive(Debug)]
-pub struct ShardDir<D: Disk> {
-    /// The files.
-    pub disk: D,
-    /// Its id of meta.properties.
-    pub id: DirectoryId,
-    /// Whether the clean-shutdown marker was there.
-    pub clean_shutdown: bool,
-    /// The logs in it that belong to this shard, by [`owner_shard`]; one without a topic id
-    /// belongs to the owner of the all-zero id.
-    pub found: Vec<FoundLog>,
-}
-
-/// A log that was found in a directory at the start.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FoundLog {
-    /// The name of its directory, `<topic>-<partition>`.
-    pub topic_partition: TopicPartition,
-    /// The topic id of its partition.metadata; `None` when that is missing or unreadable.
-    pub topic_id: Option<TopicId>,
-    /// Its line in recovery-point-offset-checkpoint, if any.
-    pub recovery_point: Option<Offset>,
-    /// Its line in replication-offset-checkpoint, if any.
-    pub high_watermark: Option<Offset>,
-    /// Its line in log-start-offset-checkpoint, if any.
-    pub log_start_offset: Option<Offset>,
-}
-
-/// What a shard has to know of the node's configuration.
-#[derive(Clone, Debug)]
-pub struct ShardSettings {
-    /// Whether [`Level::Trace`] events are pushed.
-    pub trace: bool,
-    /// `log.retention.check.interval.ms`.
-    pub retention_check_interval: Millis,
-    /// `replica.high.watermark.checkpoint.interval.ms`.
-    pub high_watermark_checkpoint_interval: Millis,
-    /// `log.flush.offset.checkpoint.interval.ms`.
-    pub recovery_point_checkpoint_interval: Millis,
-    /// `log.flush.start.offset.checkpoint.interval.ms`.
-    pub log_start_checkpoint_interval: Millis,
-    /// `num.recovery.threads.per.data.dir`: logs opened at once in one directory.
-    pub recovery_jobs_per_dir_max: usize,
-}
-
-/// A log directory while the shard runs.
-#[derive(Debug)]
-pub(crate) struct DirState<D: Disk> {
-    pub(crate) number: LogDirNumber,
-    pub(crate) disk: D,
-    pub(crate) id: DirectoryId,
-    pub(crate) clean_shutdown: bool,
-    pub(crate) offline: bool,
-}
-
-/// The shard that owns a partition: a fixed hash of topic id and partition, modulo `shards`.
-///
-/// The hash is FNV-1a over the id's 16 bytes and the partition's 4 (big-endian). It is no part of
-/// any stored format: a node may start with another number of shards.
-#[must_use]
-pub fn owner_shard(partition: TopicIdPartition, shards: u16) -> u16 {
-    let id = partition.topic_id.uuid().to_bytes();
-    let number = partition.partition.raw().to_be_bytes();
-    let hash = id.iter().chain(&number).fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
-    });
-    // The low bits of FNV-1a are weak; fold the high half in.
-    let owner = (hash ^ (hash >> 32)) % u64::from(shards.max(1));
-    u16::try_from(owner).expect("a remainder of a u16")
+    pub(crate) random: ChaCha8Rng,
+    /// Outputs of replicas on their way to be performed; kept for its memory.
+    outputs: Vec<Output>,
+    tokens_used: u64,
 }
 
 impl<D: Disk> Machine<D> for Shard<D> {
@@ -144,8 +79,9 @@ impl<D: Disk> Machine<D> for Shard<D> {
         match input {
             Input::Request(incoming) => self.handle_request(now, incoming, out),
             Input::Closed(conn) => {
-                self.produce_connection_closed(conn);
+                self.produce_connection_closed(conn, out);
                 self.fetch_connection_closed(conn, out);
+                self.serve_connection_closed(conn);
             }
             Input::Part { from, part } => self.handle_part(now, from, part, out),
             Input::PeerAnswer { token, result } => {
@@ -157,19 +93,55 @@ impl<D: Disk> Machine<D> for Shard<D> {
             Input::Stop => {}
         }
         self.settle(now, out);
+        self.give_held_answers(now, out);
     }
 
     fn next_deadline(&self) -> Option<Mono> {
-        unimplemented!()
+        let deadlines = [
+            self.lifecycle_next_deadline(),
+            self.checkpoints.next_deadline(),
+            self.produce.next_deadline(),
+            self.fetch.next_deadline(),
+            self.serve.next_deadline(),
+        ];
+        deadlines.into_iter().flatten().min()
     }
 }
 
 impl<D: Disk> Shard<D> {
     /// A shard that waits for its first image.
+    ///
+    /// # Panics
+    /// When `params` names no such shard: the caller's mistake.
     #[must_use]
     pub fn new(params: ShardParams<D>) -> Self {
-        let _ = params;
-        unimplemented!()
+        let ShardParams { number, shards, node_id, cluster_id, broker_config, trace, dirs, seed } =
+            params;
+        assert!(number < shards, "shard {number} of {shards}");
+        let settings = ShardSettings::new(&broker_config, trace);
+        let serving = ServingSettings::new(cluster_id, &broker_config);
+        let mut random = ChaCha8Rng::from_seed(seed);
+        let mut session_seed = [0; 32];
+        random.fill_bytes(&mut session_seed);
+        let (dirs, inventory) = lifecycle::dirs::split(dirs);
+        Self {
+            number,
+            shards,
+            node_id,
+            lifecycle: LifecycleState::new(inventory.found, inventory.leftovers),
+            checkpoints: CheckpointState::new(number, shards, dirs.len(), &settings),
+            broker_config,
+            settings,
+            dirs,
+            image: Arc::new(MetadataImage::default()),
+            partitions: PartitionTable::default(),
+            produce: ProduceState::default(),
+            fetch: FetchState::new(&serving, shards, ChaCha8Rng::from_seed(session_seed)),
+            serve: ServeState::new(serving),
+            random,
+            outputs: Vec::new(),
+            tokens_used: 0,
+        }
     }
 
     /// This machine's id.
@@ -178,45 +150,77 @@ impl<D: Disk> Shard<D> {
         MachineId::Shard(self.number)
     }
 
+    /// The partitions of this shard, for those who look from outside: checkers, journals, metrics.
+    #[must_use]
+    pub const fn partitions(&self) -> &PartitionTable<D> {
+        &self.partitions
+    }
+
     fn handle_request(&mut self, now: Now, incoming: Incoming, out: &mut Effects<D>) {
-        let _ = (now, incoming, out);
-        unimplemented!()
+        if matches!(incoming.request, Request::Produce(_)) {
+            self.handle_produce(now, incoming, out);
+        } else {
+            self.handle_other_request(now, incoming, out);
+        }
     }
 
     fn handle_part(&mut self, now: Now, from: MachineId, part: Part<D>, out: &mut Effects<D>) {
-        let _ = (now, from, part, out);
-        unimplemented!()
+        match part {
+            Part::Image(update) => self.handle_image(now, update, out),
+            Part::Close => self.handle_close(now, out),
+            Part::DirOffline { dir, why } => self.take_dir_offline(now, dir, &why, out),
+            Part::Produce(part) => self.handle_produce_part(now, *part, out),
+            Part::Checkpoint(part) => self.handle_checkpoint_part(now, *part, out),
+            Part::Fetch(part) => self.handle_fetch_part(now, from, *part, out),
+            Part::Lookup(part) => self.handle_lookup_part(now, from, *part, out),
+            Part::LogsLoaded | Part::Closed { .. } => {
+                unreachable!("{from:?} sent {:?} a part that is for control", self.id())
+            }
+        }
     }
 
     fn handle_job_done(
         &mut self,
         now: Now,
         token: Token,
-        result: crate::JobResult<D>,
+        result: JobResult<D>,
         out: &mut Effects<D>,
     ) {
-        let _ = (now, token, result, out);
-        unimplemented!()
+        match result {
+            JobResult::Opened(result) => self.handle_opened(now, token, *result, out),
+            JobResult::Synced(result) => self.handle_synced(now, token, result, out),
+            JobResult::LogClosed(result) => self.handle_log_closed(now, token, result, out),
+            JobResult::Removed(result) => self.handle_removed(result, out),
+            JobResult::BatchPrepared(result) => self.handle_batch_prepared(now, token, *result, out),
+            JobResult::FilesWritten(result) => self.handle_files_written(now, token, result, out),
+            JobResult::TimesFound(found) => self.handle_times_found(token, found, out),
+        }
     }
 
     fn handle_tick(&mut self, now: Now, out: &mut Effects<D>) {
-        let _ = (now, out);
-        unimplemented!()
+        self.lifecycle_tick(now, out);
+        self.checkpoints_tick(now, out);
+        self.produce_tick(now, out);
+        self.fetch_tick(now, out);
     }
 
     /// Lets everything that waits for partitions look at those that changed in this step.
     fn settle(&mut self, now: Now, out: &mut Effects<D>) {
-        let changed = self.partitions.take_changed();
-        if !changed.is_empty() {
-            self.produce_partitions_changed(now, &changed, out);
+        loop {
+            let changed = self.partitions.take_changed();
+            if changed.is_empty() {
+                return;
+            }
+            self.produce_partitions_changed(&changed, out);
             self.fetch_partitions_changed(now, &changed, out);
+            self.partitions.give_back(changed);
         }
     }
 
     /// A token that this shard has not used yet.
-    pub(crate) fn new_token(&mut self) -> Token {
-        self.next_token += 1;
-        Token(self.next_token)
+    pub(crate) const fn new_token(&mut self) -> Token {
+        self.tokens_used += 1;
+        Token(self.tokens_used)
     }
 
     /// Pushes a journal entry; [`Level::Trace`] only when the shard traces.
@@ -224,11 +228,5 @@ impl<D: Disk> Shard<D> {
         if level > Level::Trace || self.settings.trace {
             out.push(Effect::Event(JournalEntry { level, happening }));
         }
-    }
-
-    /// The path of a directory for messages.
-    pub(crate) fn dir_path(&self, dir: LogDirNumber) -> PathBuf {
-        let state = self.dirs.get(usize::from(dir.0));
-        state.map_or_else(PathBuf::new, |it| it.disk.root().to_path_buf())
     }
 }

@@ -1,20 +1,23 @@
 //! The partitions that a shard owns.
 
-use std::collections::BTreeMap;
+mod outputs;
+mod settings;
+mod table;
+
+use std::sync::Arc;
 
 use highwater_disk::Disk;
 use highwater_log::PartitionLog;
-use highwater_replication::Replica;
-use highwater_types::{ErrorCode, Offset, TopicIdPartition, TopicPartition};
+use highwater_metadata::config::TopicSettings;
+use highwater_metadata::image::PartitionImage;
+use highwater_replication::{Assignment, Replica};
+use highwater_types::{ErrorCode, NodeId, Offset, TopicIdPartition, TopicPartition};
 
+pub(crate) use self::settings::{log_config, replica_config, timestamp_type};
+pub use self::table::PartitionTable;
+use super::checkpoints::Lines;
+use super::produce::QueuedAppend;
 use crate::job::LogDirNumber;
-
-/// Every partition that a shard owns, by topic id.
-#[derive(Debug)]
-pub struct PartitionTable<D: Disk> {
-    partitions: BTreeMap<TopicIdPartition, Partition<D>>,
-    changed: Vec<TopicIdPartition>,
-}
 
 /// One partition on this broker.
 #[derive(Debug)]
@@ -25,8 +28,12 @@ pub struct Partition<D: Disk> {
     pub(crate) name: TopicPartition,
     /// The directory that its log is in.
     pub(crate) dir: LogDirNumber,
+    /// The topic's configs in force.
+    pub(crate) settings: Arc<TopicSettings>,
     /// What it is doing.
     pub(crate) state: PartitionState<D>,
+    /// What the checkpoints say of it while its log is not open.
+    pub(crate) kept: Lines,
     /// Whether it is in the table's list of changed partitions.
     changed: bool,
 }
@@ -35,7 +42,12 @@ pub struct Partition<D: Disk> {
 #[derive(Debug)]
 pub enum PartitionState<D: Disk> {
     /// A job opens or recovers the log.
-    Opening,
+    Opening {
+        /// Whether the log is being made, which takes moments: appends may wait for it.
+        is_new: bool,
+        /// Appends that came in the meantime; only while `is_new`.
+        queued: Vec<QueuedAppend>,
+    },
     /// The log is open.
     Online(Box<OnlinePartition<D>>),
     /// It does not serve: KAFKA_STORAGE_ERROR, until the next start.
@@ -49,42 +61,44 @@ pub struct OnlinePartition<D: Disk> {
     pub(crate) log: PartitionLog<D>,
     /// Role, epochs and high watermark.
     pub(crate) replica: Replica,
-}
-
-impl<D: Disk> PartitionTable<D> {
-    /// A partition by its id.
-    #[must_use]
-    pub fn find(&self, id: TopicIdPartition) -> Option<&Partition<D>> {
-        self.partitions.get(&id)
-    }
-
-    /// A partition by its id.
-    pub fn find_mut(&mut self, id: TopicIdPartition) -> Option<&mut Partition<D>> {
-        self.partitions.get_mut(&id)
-    }
-
-    /// Notes that others should look at the partition at the end of the step.
-    pub fn mark_changed(&mut self, id: TopicIdPartition) {
-        match self.partitions.get_mut(&id) {
-            Some(partition) if partition.changed => return,
-            Some(partition) => partition.changed = true,
-            None => {}
-        }
-        self.changed.push(id);
-    }
-
-    pub(crate) fn take_changed(&mut self) -> Vec<TopicIdPartition> {
-        let changed = std::mem::take(&mut self.changed);
-        for id in &changed {
-            if let Some(partition) = self.partitions.get_mut(id) {
-                partition.changed = false;
-            }
-        }
-        changed
-    }
+    /// A sync of the log is out.
+    pub(crate) sync_in_flight: bool,
 }
 
 impl<D: Disk> Partition<D> {
+    /// A partition whose log is about to be opened.
+    pub(crate) const fn opening(
+        id: TopicIdPartition,
+        name: TopicPartition,
+        dir: LogDirNumber,
+        settings: Arc<TopicSettings>,
+        is_new: bool,
+    ) -> Self {
+        let state = PartitionState::Opening { is_new, queued: Vec::new() };
+        let kept = Lines { recovery_point: None, high_watermark: None, log_start_offset: None };
+        Self { id, name, dir, settings, state, kept, changed: false }
+    }
+
+    /// What the checkpoints say of it.
+    pub(crate) fn lines(&self) -> Lines {
+        match &self.state {
+            PartitionState::Online(online) => Lines::of(online),
+            PartitionState::Opening { .. } | PartitionState::Failed => self.kept,
+        }
+    }
+
+    /// By topic id.
+    #[must_use]
+    pub const fn id(&self) -> TopicIdPartition {
+        self.id
+    }
+
+    /// By name.
+    #[must_use]
+    pub const fn name(&self) -> &TopicPartition {
+        &self.name
+    }
+
     /// The open log, or the code that a client gets instead: KAFKA_STORAGE_ERROR when it failed,
     /// NOT_LEADER_OR_FOLLOWER while it is being opened.
     ///
@@ -92,7 +106,19 @@ impl<D: Disk> Partition<D> {
     /// As said.
     pub const fn online(&self) -> Result<&OnlinePartition<D>, ErrorCode> {
         match &self.state {
-            PartitionState::Opening => Err(ErrorCode::NOT_LEADER_OR_FOLLOWER),
+            PartitionState::Opening { .. } => Err(ErrorCode::NOT_LEADER_OR_FOLLOWER),
+            PartitionState::Online(online) => Ok(online),
+            PartitionState::Failed => Err(ErrorCode::KAFKA_STORAGE_ERROR),
+        }
+    }
+
+    /// As [`Partition::online`].
+    ///
+    /// # Errors
+    /// As there.
+    pub const fn online_mut(&mut self) -> Result<&mut OnlinePartition<D>, ErrorCode> {
+        match &mut self.state {
+            PartitionState::Opening { .. } => Err(ErrorCode::NOT_LEADER_OR_FOLLOWER),
             PartitionState::Online(online) => Ok(online),
             PartitionState::Failed => Err(ErrorCode::KAFKA_STORAGE_ERROR),
         }
@@ -100,9 +126,21 @@ impl<D: Disk> Partition<D> {
 }
 
 impl<D: Disk> OnlinePartition<D> {
+    /// The log.
+    #[must_use]
+    pub const fn log(&self) -> &PartitionLog<D> {
+        &self.log
+    }
+
+    /// Role, epochs and high watermark.
+    #[must_use]
+    pub const fn replica(&self) -> &Replica {
+        &self.replica
+    }
+
     /// Exclusive end of what consumers at `read_uncommitted` may read.
     #[must_use]
-    pub fn high_watermark(&self) -> Offset {
+    pub const fn high_watermark(&self) -> Offset {
         self.replica.high_watermark()
     }
 
@@ -111,4 +149,20 @@ impl<D: Disk> OnlinePartition<D> {
     pub fn last_stable_offset(&self) -> Offset {
         self.log.last_stable_offset(self.high_watermark())
     }
+}
+
+/// What the metadata says about a partition, in the words of a replica.
+pub(crate) fn assignment(image: &PartitionImage) -> Assignment {
+    Assignment {
+        leader: image.leader.is_some().then_some(image.leader),
+        leader_epoch: image.leader_epoch,
+        partition_epoch: image.partition_epoch,
+        assigned_replicas: image.assigned_replicas.clone(),
+        in_sync_replicas: image.in_sync_replicas.clone(),
+    }
+}
+
+/// Whether `node` holds a replica.
+pub(crate) fn is_assigned(image: &PartitionImage, node: NodeId) -> bool {
+    image.assigned_replicas.contains(&node)
 }

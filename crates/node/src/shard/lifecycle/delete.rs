@@ -1,0 +1,209 @@
+use std::path::PathBuf;
+
+use highwater_disk::{Blocking, Disk, DiskError};
+use highwater_log::{DeleteLog, PartitionLog, RemovedFiles};
+use highwater_types::{ErrorCode, Millis, Mono, Now, TopicIdPartition, TopicPartition, Uuid};
+use rand_chacha::rand_core::RngCore as _;
+
+use crate::job::{Job, LogDirNumber, Work};
+use crate::journal::{Happening, JournalEntry, Level};
+use crate::machine::Effect;
+use crate::shard::partition::PartitionState;
+use crate::shard::{Effects, Shard};
+
+/// Longest name that file systems take, in bytes.
+const NAME_BYTES_MAX: usize = 255;
+
+/// Something that was renamed out of the way and is removed later.
+#[derive(Debug)]
+pub(crate) struct DelayedRemoval<D: Disk> {
+    pub(crate) dir: LogDirNumber,
+    pub(crate) removal: Removal<D>,
+}
+
+/// A job: removes what was renamed out of the way.
+#[derive(Debug)]
+pub enum Removal<D: Disk> {
+    /// Files of one log.
+    Files(RemovedFiles<D>),
+    /// The directory of a log that had been open.
+    Log(DeleteLog<D>),
+    /// Other paths of a log directory.
+    Paths(D, Vec<PathBuf>),
+}
+
+impl<D: Disk> Removal<D> {
+    /// Does the work.
+    ///
+    /// # Errors
+    /// What the disk says of the first path that it does not remove.
+    pub fn run(self, b: &Blocking) -> Result<(), DiskError> {
+        match self {
+            Self::Files(files) => files.run(b),
+            Self::Log(log) => log.run(b),
+            Self::Paths(disk, paths) => paths.iter().try_for_each(|path| disk.remove(path, b)),
+        }
+    }
+}
+
+impl<D: Disk> Shard<D> {
+    /// The partition is no longer this broker's: its log is renamed at once and removed after
+    /// `file.delete.delay.ms`.
+    pub(super) fn delete_partition(
+        &mut self,
+        now: Now,
+        id: TopicIdPartition,
+        out: &mut Effects<D>,
+    ) {
+        self.end_waiting_appends(id, ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, out);
+        let Some(partition) = self.partitions.remove(id) else { return };
+        let (name, dir) = (partition.name.clone(), partition.dir);
+        match partition.state {
+            PartitionState::Online(online) => self.delete_log(now, dir, online.log, out),
+            PartitionState::Opening { is_new, queued } => {
+                self.refuse_queued(queued, ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, out);
+                let before = self.lifecycle.to_open.len();
+                self.lifecycle.to_open.retain(|request| request.id != id);
+                let was_waiting = self.lifecycle.to_open.len() < before;
+                // A job that is out brings the log back, and it is deleted then.
+                if was_waiting && !is_new {
+                    self.delete_log_dir(now, dir, &name, Millis::ZERO, out);
+                }
+            }
+            PartitionState::Failed => {
+                let delay = partition.settings.file_delete_delay;
+                self.delete_log_dir(now, dir, &name, delay, out);
+            }
+        }
+    }
+
+    /// Deletes an open log.
+    pub(super) fn delete_log(
+        &mut self,
+        now: Now,
+        dir: LogDirNumber,
+        log: PartitionLog<D>,
+        out: &mut Effects<D>,
+    ) {
+        if self.online_dir(dir).is_none() {
+            return;
+        }
+        let name = log.topic_partition().clone();
+        let unique = self.random_uuid();
+        match log.delete(now, unique) {
+            Ok(job) => {
+                let renamed_to = job.dir().display().to_string();
+                let due = job.not_before();
+                self.remove_at(due, DelayedRemoval { dir, removal: Removal::Log(job) });
+                let happening = Happening::LogDeleted { partition: name, renamed_to };
+                self.journal(Level::Info, happening, out);
+            }
+            Err(why) => journal_stays(&name, &why, out),
+        }
+    }
+
+    fn delete_log_dir(
+        &mut self,
+        now: Now,
+        dir: LogDirNumber,
+        name: &TopicPartition,
+        delay: Millis,
+        out: &mut Effects<D>,
+    ) {
+        if self.online_dir(dir).is_none() {
+            return;
+        }
+        match self.rename_log_dir(dir, name, "delete") {
+            Ok(renamed_to) => {
+                let due = now.mono.plus(delay);
+                self.remove_dir_at(due, dir, PathBuf::from(&renamed_to));
+                let happening = Happening::LogDeleted { partition: name.clone(), renamed_to };
+                self.journal(Level::Info, happening, out);
+            }
+            Err(why) if why.is_not_found() => {}
+            Err(why) => journal_stays(name, &why, out),
+        }
+    }
+
+    fn random_uuid(&mut self) -> Uuid {
+        let mut bytes = [0; 16];
+        self.random.fill_bytes(&mut bytes);
+        Uuid::from_random(bytes)
+    }
+
+    /// Renames the directory of a log to `<topic>-<partition>.<32 hexadecimal digits>-<what>`, the
+    /// front cut so that the name fits.
+    pub(super) fn rename_log_dir(
+        &mut self,
+        dir: LogDirNumber,
+        name: &TopicPartition,
+        what: &str,
+    ) -> Result<String, DiskError> {
+        let unique = self.random_uuid().to_bytes();
+        let digits: String = unique.iter().map(|byte| format!("{byte:02x}")).collect();
+        let tail = format!(".{digits}-{what}");
+        let from = name.to_string();
+        let mut to = from.clone();
+        to.truncate(NAME_BYTES_MAX - tail.len());
+        to.push_str(&tail);
+        if let Some(log_dir) = self.online_dir(dir) {
+            log_dir.disk.rename(from.as_ref(), to.as_ref())?;
+        }
+        Ok(to)
+    }
+
+    fn remove_dir_at(&mut self, due: Mono, dir: LogDirNumber, path: PathBuf) {
+        if let Some(disk) = self.online_dir(dir).map(|dir| dir.disk.clone()) {
+            let removal = Removal::Paths(disk, vec![path]);
+            self.remove_at(due, DelayedRemoval { dir, removal });
+        }
+    }
+
+    /// Queues a removal for its time.
+    pub(super) fn remove_at(&mut self, due: Mono, removal: DelayedRemoval<D>) {
+        self.lifecycle.delayed_count += 1;
+        self.lifecycle.delayed.insert((due, self.lifecycle.delayed_count), removal);
+    }
+
+    /// Starts the removals whose time has come.
+    pub(super) fn remove_what_is_due(&mut self, now: Now, out: &mut Effects<D>) {
+        let later = self.lifecycle.delayed.split_off(&(now.mono, u64::MAX));
+        let due = std::mem::replace(&mut self.lifecycle.delayed, later);
+        for DelayedRemoval { dir, removal } in due.into_values() {
+            if self.online_dir(dir).is_some() {
+                let token = self.new_token();
+                let work = Work::Remove(removal);
+                out.push(Effect::Job { token, job: Job { dir, work } });
+            }
+        }
+    }
+
+    /// Removes what the last run renamed for deletion and did not get to.
+    pub(super) fn remove_leftovers(&mut self, out: &mut Effects<D>) {
+        let leftovers = std::mem::take(&mut self.lifecycle.leftovers);
+        for (dir, paths) in leftovers {
+            let Some(disk) = self.online_dir(dir).map(|dir| dir.disk.clone()) else { continue };
+            let token = self.new_token();
+            let work = Work::Remove(Removal::Paths(disk, paths));
+            out.push(Effect::Job { token, job: Job { dir, work } });
+        }
+    }
+
+    /// A removal is done. A failed one costs space, nothing else.
+    pub(crate) fn handle_removed(&self, result: Result<(), DiskError>, out: &mut Effects<D>) {
+        if let Err(why) = result {
+            let text = format!("a deleted file could not be removed: {why}");
+            out.push(Effect::Event(JournalEntry::text(Level::Warn, text)));
+        }
+    }
+
+    /// When the next removal is due.
+    pub(super) fn next_removal(&self) -> Option<Mono> {
+        self.lifecycle.delayed.keys().next().map(|(due, _)| *due)
+    }
+}
+
+fn journal_stays<D: Disk>(name: &TopicPartition, why: &DiskError, out: &mut Effects<D>) {
+    let text = format!("{name} is deleted but its directory stays: {why}");
+    out.push(Effect::Event(JournalEntry::text(Level::Error, text)));
+}

@@ -1,0 +1,91 @@
+use highwater_disk::Disk;
+use highwater_log::Synced;
+use highwater_types::{Mono, Now, TopicIdPartition};
+
+use crate::job::{Job, Work};
+use crate::machine::{Effect, Token};
+use crate::shard::{Effects, Shard};
+
+impl<D: Disk> Shard<D> {
+    /// Starts a sync of a log. While one is out nothing happens: what was appended since waits
+    /// for the next, so one sync serves many (group commit).
+    pub(crate) fn start_sync(&mut self, now: Now, id: TopicIdPartition, out: &mut Effects<D>) {
+        let token = self.new_token();
+        let Some(partition) = self.partitions.find_mut(id) else { return };
+        let dir = partition.dir;
+        let Ok(online) = partition.online_mut() else { return };
+        if online.sync_in_flight {
+            return;
+        }
+        match online.log.sync_job(now) {
+            Ok(Some(job)) => {
+                online.sync_in_flight = true;
+                self.lifecycle.syncing.insert(token, id);
+                let work = Work::SyncLog(job);
+                out.push(Effect::Job { token, job: Job { dir, work } });
+            }
+            Ok(None) => {}
+            Err(why) => self.fail_partition(id, &why.to_string(), out),
+        }
+    }
+
+    /// A sync is done: the flushed offset moves, the high watermark is looked at again, and the
+    /// sync is followed by another if the log end has moved and the policy asks for it.
+    pub(crate) fn handle_synced(
+        &mut self,
+        now: Now,
+        token: Token,
+        synced: Synced,
+        out: &mut Effects<D>,
+    ) {
+        let id = self.lifecycle.syncing.remove(&token).expect("a sync that is out");
+        let Some(partition) = self.partitions.find_mut(id) else { return };
+        let dir = partition.dir;
+        let Ok(online) = partition.online_mut() else { return };
+        online.sync_in_flight = false;
+        match online.log.synced(synced) {
+            Ok(flushed) => {
+                self.checkpoints.note_recovery_point();
+                self.with_replica(now, id, out, |replica, outputs| {
+                    replica.handle_flushed(now, flushed, outputs);
+                });
+                self.after_append(now, id, out);
+            }
+            Err(why) => self.fail_dir(now, dir, &why, out),
+        }
+    }
+
+    /// What a log asks for once it grew: a sync after a roll, a tick for `flush.ms`.
+    pub(crate) fn after_append(&mut self, now: Now, id: TopicIdPartition, out: &mut Effects<D>) {
+        let Some(online) = self.partitions.online_mut(id) else { return };
+        let deadline = online.replica.next_deadline();
+        let due = online.log.flush_due(now);
+        if let Some(deadline) = deadline {
+            self.lifecycle.flush_deadlines.insert((deadline, id));
+        }
+        if due {
+            self.start_sync(now, id, out);
+        }
+    }
+
+    pub(super) fn flush_deadline(&self) -> Option<Mono> {
+        self.lifecycle.flush_deadlines.first().map(|(due, _)| *due)
+    }
+
+    /// Lets the replicas whose `flush.ms` is over ask for their sync.
+    pub(super) fn flush_what_is_due(&mut self, now: Now, out: &mut Effects<D>) {
+        while let Some((due, id)) = self.lifecycle.flush_deadlines.first().copied()
+            && due <= now.mono
+        {
+            self.lifecycle.flush_deadlines.pop_first();
+            self.with_replica(now, id, out, |replica, outputs| {
+                replica.handle_tick(now, outputs);
+            });
+            // The entry may have been of before a sync; then the replica has another deadline.
+            let next = self.partitions.online_mut(id).and_then(|it| it.replica.next_deadline());
+            if let Some(next) = next.filter(|next| *next > now.mono) {
+                self.lifecycle.flush_deadlines.insert((next, id));
+            }
+        }
+    }
+}

@@ -1,0 +1,200 @@
+use highwater_disk::Disk;
+use highwater_log::{OpenLog, PartitionLog, RecoveryReport};
+use highwater_replication::{LogEnds, Replica};
+use highwater_types::{Millis, Now, Offset, TopicIdPartition, TopicPartition};
+use rand_chacha::rand_core::RngCore as _;
+
+use super::Phase;
+use crate::job::{Job, LogDirNumber, LogOpened, Work};
+use crate::journal::{Happening, Level};
+use crate::machine::{Effect, MachineId, Token};
+use crate::part::Part;
+use crate::shard::partition::{
+    OnlinePartition, PartitionState, log_config, replica_config,
+};
+use crate::shard::{Effects, Shard};
+
+/// A log that is to be opened, or is being opened.
+#[derive(Clone, Debug)]
+pub(crate) struct OpenRequest {
+    pub(crate) id: TopicIdPartition,
+    pub(crate) name: TopicPartition,
+    pub(crate) dir: LogDirNumber,
+    /// Made, not found: goes first, for clients wait for it.
+    is_new: bool,
+}
+
+impl<D: Disk> Shard<D> {
+    /// Queues the log of a partition in the table for opening.
+    pub(super) fn request_open(&mut self, id: TopicIdPartition) {
+        let Some(partition) = self.partitions.find(id) else { return };
+        let is_new = matches!(partition.state, PartitionState::Opening { is_new: true, .. });
+        let request = OpenRequest { id, name: partition.name.clone(), dir: partition.dir, is_new };
+        if is_new {
+            self.lifecycle.to_open.push_front(request);
+        } else {
+            self.lifecycle.to_open.push_back(request);
+        }
+        self.lifecycle.to_open_total += 1;
+    }
+
+    /// Starts as many open jobs as each directory takes at once.
+    pub(super) fn start_open_jobs(&mut self, out: &mut Effects<D>) {
+        let mut waiting = std::mem::take(&mut self.lifecycle.to_open);
+        // Pairs of jobs for one directory name never run at once: a topic may be deleted and made
+        // again while its old log is still being opened or renamed.
+        waiting.retain(|request| {
+            let busy = self.is_name_busy(request.dir, &request.name);
+            let room = self.settings.recovery_jobs_per_dir_max;
+            let full = self.online_dir(request.dir).is_none_or(|dir| dir.opening >= room);
+            let started = !busy && !full;
+            if started {
+                self.start_open_job(request.clone(), out);
+            }
+            !started
+        });
+        self.lifecycle.to_open = waiting;
+    }
+
+    fn is_name_busy(&self, dir: LogDirNumber, name: &TopicPartition) -> bool {
+        self.lifecycle.opening.values().any(|it| it.dir == dir && it.name == *name)
+    }
+
+    fn start_open_job(&mut self, request: OpenRequest, out: &mut Effects<D>) {
+        let OpenRequest { id, dir, .. } = request;
+        let Some(partition) = self.partitions.find(id) else { return };
+        let (settings, kept) = (partition.settings.clone(), partition.kept);
+        let jitter_max = settings.segment_jitter_ms.as_u64();
+        let jitter = Millis::new(match jitter_max {
+            0 => 0,
+            _ => self.random.next_u64() % jitter_max,
+        });
+        let token = self.new_token();
+        let Some(log_dir) = self.dirs.get_mut(usize::from(dir.0)) else { return };
+        log_dir.opening += 1;
+        let open = OpenLog {
+            disk: log_dir.disk.clone(),
+            dir: request.name.to_string().into(),
+            topic_partition: request.name.clone(),
+            topic_id: id.topic_id,
+            config: log_config(&settings, &self.settings, jitter),
+            recovery_point: kept.recovery_point.unwrap_or(Offset::ZERO),
+            high_watermark: kept.high_watermark.unwrap_or(Offset::ZERO),
+            log_start_offset: kept.log_start_offset.unwrap_or(Offset::ZERO),
+            clean_shutdown: log_dir.clean_shutdown,
+        };
+        self.lifecycle.opening.insert(token, request);
+        let work = Work::OpenLog(Box::new(open));
+        out.push(Effect::Job { token, job: Job { dir, work } });
+    }
+
+    /// An open job is done.
+    pub(crate) fn handle_opened(
+        &mut self,
+        now: Now,
+        token: Token,
+        opened: LogOpened<D>,
+        out: &mut Effects<D>,
+    ) {
+        let request = self.lifecycle.opening.remove(&token).expect("an open job that is out");
+        if let Some(dir) = self.dir_mut(request.dir) {
+            dir.opening -= 1;
+        }
+        match opened {
+            Ok((log, report)) => self.take_opened(now, &request, log, &report, out),
+            Err(why) => {
+                let why = why.to_string();
+                self.fail_partition(request.id, &why, out);
+            }
+        }
+        self.start_open_jobs(out);
+        self.note_if_loaded(out);
+        self.note_if_closed(now, out);
+    }
+
+    fn take_opened(
+        &mut self,
+        now: Now,
+        request: &OpenRequest,
+        log: PartitionLog<D>,
+        report: &RecoveryReport,
+        out: &mut Effects<D>,
+    ) {
+        let id = request.id;
+        if self.lifecycle.is_closing() {
+            // Its last lines stay what they were, but for the recovery point.
+            let lines = self.lifecycle.last_lines.get(&request.dir);
+            let lines = lines.and_then(|it| it.get(&request.name)).copied().unwrap_or_default();
+            self.close_log(request.dir, log, lines, out);
+            return;
+        }
+        self.journal_opened(request, report, out);
+        let is_offline = self.online_dir(request.dir).is_none();
+        let Some(partition) = self.partitions.find_mut(id) else {
+            // Deleted in the meantime.
+            self.delete_log(now, request.dir, log, out);
+            return;
+        };
+        if is_offline || matches!(partition.state, PartitionState::Failed) {
+            return;
+        }
+        let ends = LogEnds {
+            log_start_offset: log.log_start_offset(),
+            log_end_offset: log.log_end_offset(),
+            flushed_offset: log.flushed_offset(),
+        };
+        let high_watermark = partition.kept.high_watermark.unwrap_or(Offset::ZERO);
+        let config = replica_config(&partition.settings);
+        let replica = Replica::new(now, self.node_id, ends, high_watermark, config);
+        let online = OnlinePartition { log, replica, sync_in_flight: false };
+        self.checkpoints.note_high_watermark();
+        self.checkpoints.note_recovery_point();
+        let state = PartitionState::Online(Box::new(online));
+        let before = std::mem::replace(&mut partition.state, state);
+        self.partitions.mark_changed(id);
+        if let Some(image) = self.image.partition(id).cloned() {
+            self.apply_assignment(now, id, &image, out);
+        }
+        if let PartitionState::Opening { queued, .. } = before {
+            self.append_queued(now, queued, out);
+        }
+    }
+
+    fn journal_opened(
+        &mut self,
+        request: &OpenRequest,
+        report: &RecoveryReport,
+        out: &mut Effects<D>,
+    ) {
+        self.lifecycle.opened += 1;
+        let (done, total) = (self.lifecycle.opened, self.lifecycle.to_open_total);
+        let text = report.to_string();
+        // Plain opens of many logs need no line each.
+        let level = match (text.is_empty(), request.is_new || done % 100 != 0) {
+            (true, true) => Level::Trace,
+            (true, false) => Level::Info,
+            (false, _) => Level::Warn,
+        };
+        let partition = request.name.clone();
+        let happening = Happening::LogOpened { partition, report: text, done, total };
+        self.journal(level, happening, out);
+        if let Some((from, to)) = report.lost() {
+            let partition = request.name.clone();
+            let why = "recovery found less than the checkpointed high watermark";
+            let happening = Happening::DataLoss { partition, from, to, why };
+            self.journal(Level::Error, happening, out);
+        }
+    }
+
+    /// Tells control once every log of the first image is open or failed.
+    pub(super) fn note_if_loaded(&mut self, out: &mut Effects<D>) {
+        let lifecycle = &mut self.lifecycle;
+        let loaded = lifecycle.phase == Phase::Loading
+            && lifecycle.to_open.is_empty()
+            && lifecycle.opening.is_empty();
+        if loaded {
+            lifecycle.phase = Phase::Running;
+            out.push(Effect::Part { to: MachineId::Control, part: Part::LogsLoaded });
+        }
+    }
+}

@@ -1,0 +1,76 @@
+use highwater_disk::Disk;
+use highwater_replication::{Output, Replica};
+use highwater_types::{ErrorCode, Now, TopicIdPartition, TopicPartition};
+
+use super::super::{Effects, Shard};
+use super::OnlinePartition;
+use crate::journal::{Happening, Level};
+
+impl<D: Disk> Shard<D> {
+    /// Lets a partition's replica handle something and performs what it puts out. Does nothing
+    /// when the partition's log is not open.
+    pub(crate) fn with_replica(
+        &mut self,
+        now: Now,
+        id: TopicIdPartition,
+        out: &mut Effects<D>,
+        handle: impl FnOnce(&mut Replica, &mut Vec<Output>),
+    ) {
+        let mut outputs = std::mem::take(&mut self.outputs);
+        if let Some(online) = self.partitions.online_mut(id) {
+            handle(&mut online.replica, &mut outputs);
+            for output in outputs.drain(..) {
+                self.perform(now, id, output, out);
+            }
+        }
+        outputs.clear();
+        self.outputs = outputs;
+    }
+
+    fn perform(&mut self, now: Now, id: TopicIdPartition, output: Output, out: &mut Effects<D>) {
+        match output {
+            Output::Leads { epoch, start_offset } => {
+                if let Some(OnlinePartition { log, .. }) = self.partitions.online_mut(id) {
+                    log.assign_leader_epoch(epoch);
+                }
+                let happening =
+                    |partition| Happening::Leads { partition, epoch, start_offset };
+                self.partition_changed(id, Level::Trace, happening, out);
+            }
+            Output::LeadsNoMore { epoch } => {
+                self.end_waiting_appends(id, ErrorCode::NOT_LEADER_OR_FOLLOWER, out);
+                let why = "the metadata names another leader";
+                let happening = |partition| Happening::LeadsNoMore { partition, epoch, why };
+                self.partition_changed(id, Level::Info, happening, out);
+            }
+            Output::Follows { .. } => self.partitions.mark_changed(id),
+            Output::HighWatermark { from, to } => {
+                self.checkpoints.note_high_watermark();
+                let happening = |partition| Happening::HighWatermark { partition, from, to };
+                self.partition_changed(id, Level::Trace, happening, out);
+            }
+            Output::Flush => self.start_sync(now, id, out),
+            Output::DataLoss { from, to } => {
+                let why = "the log is cut below its high watermark";
+                let happening = |partition| Happening::DataLoss { partition, from, to, why };
+                self.partition_changed(id, Level::Error, happening, out);
+            }
+        }
+    }
+
+    /// Marks a partition as changed and tells the journal why.
+    pub(crate) fn partition_changed(
+        &mut self,
+        id: TopicIdPartition,
+        level: Level,
+        happening: impl FnOnce(TopicPartition) -> Happening,
+        out: &mut Effects<D>,
+    ) {
+        self.partitions.mark_changed(id);
+        if (level > Level::Trace || self.settings.trace)
+            && let Some(partition) = self.partitions.find(id)
+        {
+            self.journal(level, happening(partition.name.clone()), out);
+        }
+    }
+}

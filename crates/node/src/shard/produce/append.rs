@@ -1,0 +1,283 @@
+use bytes::Bytes;
+use highwater_disk::Disk;
+use highwater_log::{AppendError, Appended, Origin};
+use highwater_metadata::config::TopicSettings;
+use highwater_records::{Compression, Compressor, Validated, ValidationRules};
+use highwater_types::{ErrorCode, Now, TopicIdPartition};
+
+use super::outcome::{Outcome, Progress};
+use super::purgatory::Wait;
+use super::{AppendContext, AppendRow, QueuedAppend};
+use crate::job::{BatchPrepared, Job, PrepareBatch, Work};
+use crate::journal::{Happening, Level};
+use crate::machine::{Effect, Token};
+use crate::shard::partition::{OnlinePartition, PartitionState, timestamp_type};
+use crate::shard::{Effects, Shard, ShardSettings};
+
+/// Most appends that wait for one log to be made.
+const QUEUED_APPENDS_MAX: usize = 64;
+/// The first version whose records may be compressed with zstd (KIP-110).
+const ZSTD_SINCE: i16 = 7;
+const ACKS_ALL: i16 = -1;
+
+/// An append whose batch a job prepares.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PreparedAppend {
+    context: AppendContext,
+    row: u32,
+    id: TopicIdPartition,
+}
+
+impl<D: Disk> Shard<D> {
+    /// Appends to a partition of this shard, or says why not, or leaves it to a job.
+    pub(super) fn append_row(
+        &mut self,
+        now: Now,
+        context: &AppendContext,
+        row: AppendRow,
+        out: &mut Effects<D>,
+    ) -> Progress {
+        let Some(partition) = self.partitions.find_mut(row.id) else {
+            return Progress::Done(Outcome::refused(ErrorCode::NOT_LEADER_OR_FOLLOWER));
+        };
+        if let PartitionState::Opening { is_new: true, queued } = &mut partition.state
+            && queued.len() < QUEUED_APPENDS_MAX
+        {
+            queued.push(QueuedAppend { context: *context, row });
+            return Progress::Pending;
+        }
+        let check = partition
+            .online()
+            .and_then(|online| online.replica.check_append(context.acks == ACKS_ALL));
+        if let Err(error) = check {
+            return Progress::Done(Outcome::refused(error));
+        }
+        let rules = rules(now, &partition.settings, &self.settings, context.version);
+        match self.produce.validator.validate_inline(&row.records, &rules) {
+            Err(why) => Progress::Done(Outcome::bad_batch(&why)),
+            Ok(Some(validated)) if !validated.needs_recompression => {
+                self.append_batch(now, context, row.row, row.id, &row.records, &validated, out)
+            }
+            Ok(_) => self.prepare_batch(context, row, rules, out),
+        }
+    }
+
+    fn prepare_batch(
+        &mut self,
+        context: &AppendContext,
+        row: AppendRow,
+        rules: ValidationRules,
+        out: &mut Effects<D>,
+    ) -> Progress {
+        let Some(dir) = self.partitions.find(row.id).map(|partition| partition.dir) else {
+            return Progress::Done(Outcome::refused(ErrorCode::NOT_LEADER_OR_FOLLOWER));
+        };
+        let AppendRow { row, id, records } = row;
+        let token = self.new_token();
+        self.produce.preparing.insert(token, PreparedAppend { context: *context, row, id });
+        let compressor = rules.compression.map(Compressor::new).unwrap_or_default();
+        let work = Work::PrepareBatch(PrepareBatch { records, rules, compressor });
+        out.push(Effect::Job { token, job: Job { dir, work } });
+        Progress::Pending
+    }
+
+    /// A job has prepared a batch: now it is appended, if the partition still takes it.
+    pub(crate) fn handle_batch_prepared(
+        &mut self,
+        now: Now,
+        token: Token,
+        prepared: BatchPrepared,
+        out: &mut Effects<D>,
+    ) {
+        let append = self.produce.preparing.remove(&token).expect("a batch that is out");
+        let PreparedAppend { context, row, id } = append;
+        let progress = match prepared {
+            Ok((records, validated)) => {
+                self.append_batch(now, &context, row, id, &records, &validated, out)
+            }
+            Err(why) => Progress::Done(Outcome::bad_batch(&why)),
+        };
+        self.deliver(context.key(row), progress, out);
+    }
+
+    /// Appends what waited for the log to be made.
+    pub(crate) fn append_queued(
+        &mut self,
+        now: Now,
+        queued: Vec<QueuedAppend>,
+        out: &mut Effects<D>,
+    ) {
+        for QueuedAppend { context, row } in queued {
+            let key = context.key(row.row);
+            let progress = self.append_row(now, &context, row, out);
+            self.deliver(key, progress, out);
+        }
+    }
+
+    /// Refuses what waited for a log that is not going to be made.
+    pub(crate) fn refuse_queued(
+        &mut self,
+        queued: Vec<QueuedAppend>,
+        error: ErrorCode,
+        out: &mut Effects<D>,
+    ) {
+        for QueuedAppend { context, row } in queued {
+            let progress = Progress::Done(Outcome::refused(error));
+            self.deliver(context.key(row.row), progress, out);
+        }
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "a row of a request and its validated batch")]
+    fn append_batch(
+        &mut self,
+        now: Now,
+        context: &AppendContext,
+        row: u32,
+        id: TopicIdPartition,
+        records: &Bytes,
+        validated: &Validated,
+        out: &mut Effects<D>,
+    ) -> Progress {
+        let Some(partition) = self.partitions.find_mut(id) else {
+            return Progress::Done(Outcome::refused(ErrorCode::NOT_LEADER_OR_FOLLOWER));
+        };
+        // A job may have taken a while: the role is looked at once more.
+        let checked = partition.online_mut().and_then(|online| {
+            let epoch = online.replica.check_append(context.acks == ACKS_ALL)?;
+            Ok((online, epoch))
+        });
+        let (OnlinePartition { log, .. }, epoch) = match checked {
+            Ok(checked) => checked,
+            Err(error) => return Progress::Done(Outcome::refused(error)),
+        };
+        let appended = match log.append_as_leader(now, epoch, records, validated, Origin::Client) {
+            Ok(appended) => appended,
+            Err(why) => return Progress::Done(self.not_appended(id, &why, out)),
+        };
+        let outcome = Outcome::appended(&appended, log.log_start_offset());
+        let log_end_offset = log.log_end_offset();
+        if !appended.duplicate {
+            let Appended { first_offset, .. } = appended;
+            let happening = |partition| Happening::Appended {
+                partition,
+                first_offset,
+                end_offset: log_end_offset,
+                epoch,
+            };
+            self.partition_changed(id, Level::Trace, happening, out);
+            self.with_replica(now, id, out, |replica, outputs| {
+                replica.handle_appended(now, log_end_offset, outputs);
+            });
+            self.after_append(now, id, out);
+        }
+        self.wait_if_needed(now, context, row, id, &appended, outcome)
+    }
+
+    fn wait_if_needed(
+        &mut self,
+        now: Now,
+        context: &AppendContext,
+        row: u32,
+        id: TopicIdPartition,
+        appended: &Appended,
+        outcome: Outcome,
+    ) -> Progress {
+        if context.acks != ACKS_ALL {
+            return Progress::Done(outcome);
+        }
+        // A duplicate waits too: that it is in the log does not make it safe.
+        let end_offset = appended.last_offset.next();
+        let known = match self.partitions.online_mut(id) {
+            Some(online) => online.replica.acks_all_outcome(end_offset),
+            None => Some(ErrorCode::KAFKA_STORAGE_ERROR),
+        };
+        if let Some(error) = known {
+            return Progress::Done(outcome.with_error(error));
+        }
+        let deadline = now.mono.plus(context.timeout);
+        let wait = Wait { id, end_offset, deadline, outcome };
+        self.produce.purgatory.insert(context.key(row), wait);
+        Progress::Waiting
+    }
+
+    /// A full disk may have room again: the log mends its tail before the next append. Any other
+    /// disk error stops the partition.
+    fn not_appended(
+        &mut self,
+        id: TopicIdPartition,
+        why: &AppendError,
+        out: &mut Effects<D>,
+    ) -> Outcome {
+        if let AppendError::Disk(error) = why {
+            if error.is_full() {
+                let why = error.to_string();
+                let happening = |partition| Happening::AppendFailed { partition, why };
+                self.partition_changed(id, Level::Error, happening, out);
+            } else {
+                self.fail_partition(id, &error.to_string(), out);
+            }
+        }
+        Outcome::not_appended(why)
+    }
+
+    /// Completes the appends that the changed partitions allow to.
+    pub(crate) fn produce_partitions_changed(
+        &mut self,
+        changed: &[TopicIdPartition],
+        out: &mut Effects<D>,
+    ) {
+        for id in changed {
+            while let Some(end_offset) = self.produce.purgatory.next_of(*id) {
+                let Some(online) = self.partitions.online_mut(*id) else { break };
+                let Some(error) = online.replica.acks_all_outcome(end_offset) else { break };
+                self.end_next_of(*id, error, out);
+            }
+        }
+    }
+
+    /// Ends everything that waits for a partition with `error`: its leadership, its log or the
+    /// partition itself is gone.
+    pub(crate) fn end_waiting_appends(
+        &mut self,
+        id: TopicIdPartition,
+        error: ErrorCode,
+        out: &mut Effects<D>,
+    ) {
+        while self.end_next_of(id, error, out) {}
+    }
+
+    fn end_next_of(
+        &mut self,
+        id: TopicIdPartition,
+        error: ErrorCode,
+        out: &mut Effects<D>,
+    ) -> bool {
+        let Some((key, outcome)) = self.produce.purgatory.take_next_of(id) else { return false };
+        self.deliver(key, Progress::Done(outcome.with_error(error)), out);
+        true
+    }
+}
+
+/// What a topic and a request demand of a batch.
+fn rules(
+    now: Now,
+    topic: &TopicSettings,
+    shard: &ShardSettings,
+    version: i16,
+) -> ValidationRules {
+    ValidationRules {
+        now: now.wall,
+        timestamp_type: timestamp_type(topic),
+        timestamp_before_max_ms: topic.timestamp_before_max,
+        timestamp_after_max_ms: topic.timestamp_after_max,
+        max_message_bytes: usize::try_from(topic.max_message_bytes).unwrap_or(usize::MAX),
+        decompressed_bytes_max: shard.decompressed_batch_bytes_max,
+        compacted: topic.compact,
+        zstd_allowed: version >= ZSTD_SINCE,
+        compression: match topic.compression_type.as_str() {
+            "producer" => None,
+            "uncompressed" => Some(Compression::None),
+            other => Compression::from_name(other),
+        },
+    }
+}

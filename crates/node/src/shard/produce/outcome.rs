@@ -1,0 +1,78 @@
+use highwater_log::{AppendError, Appended};
+use highwater_records::{BatchError, RecordError};
+use highwater_types::{ErrorCode, Offset, WallMs};
+
+/// How far one partition of a Produce request is.
+#[derive(Clone, Debug)]
+pub enum Progress {
+    /// Neither appended nor refused: a job prepares the batch, or the log is being made.
+    Pending,
+    /// Appended; waits for the high watermark. The request may be admitted.
+    Waiting,
+    /// Done.
+    Done(Outcome),
+}
+
+/// What a partition of a Produce request is answered.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    pub(crate) error: ErrorCode,
+    pub(crate) base_offset: Offset,
+    pub(crate) log_append_time: WallMs,
+    pub(crate) log_start_offset: Offset,
+    /// Only for errors that have more to say than their code.
+    pub(crate) details: Option<Box<Details>>,
+}
+
+/// What is wrong, for v8 and later (KIP-467).
+#[derive(Clone, Debug)]
+pub(crate) struct Details {
+    pub(crate) message: String,
+    pub(crate) records: Vec<RecordError>,
+}
+
+impl Outcome {
+    /// Refused, with nothing more to say.
+    pub(crate) const fn refused(error: ErrorCode) -> Self {
+        Self {
+            error,
+            base_offset: Offset::NONE,
+            log_append_time: WallMs::NONE,
+            log_start_offset: Offset::NONE,
+            details: None,
+        }
+    }
+
+    /// Refused, and why.
+    pub(crate) fn explained(error: ErrorCode, message: impl Into<String>) -> Self {
+        let details = Details { message: message.into(), records: Vec::new() };
+        Self { details: Some(Box::new(details)), ..Self::refused(error) }
+    }
+
+    /// Refused for what the batch is.
+    pub(crate) fn bad_batch(why: &BatchError) -> Self {
+        let details = Details { message: why.to_string(), records: why.record_errors().to_vec() };
+        Self { details: Some(Box::new(details)), ..Self::refused(why.error_code()) }
+    }
+
+    /// Refused by the log.
+    pub(crate) fn not_appended(why: &AppendError) -> Self {
+        Self::explained(why.error_code(), why.to_string())
+    }
+
+    /// Appended, or there already.
+    pub(crate) const fn appended(appended: &Appended, log_start_offset: Offset) -> Self {
+        Self {
+            error: ErrorCode::NONE,
+            base_offset: appended.first_offset,
+            log_append_time: appended.log_append_time,
+            log_start_offset,
+            details: None,
+        }
+    }
+
+    /// The same with another code.
+    pub(crate) fn with_error(self, error: ErrorCode) -> Self {
+        Self { error, ..self }
+    }
+}
