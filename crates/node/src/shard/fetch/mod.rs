@@ -1,21 +1,358 @@
 //! Fetch: sessions, parked fetches and their wake-ups.
+//!
+//! A fetch lives on the shard of its connection (its *home*); each partition is read by its
+//! *owner*. With one shard both are the same and nothing is sent. Waits live in sets of
+//! partitions: a session keeps its set, a fetch without a session has one while it waits. A set
+//! subscribes at each owner once; a change marks the set's slot dirty, and only dirty slots are
+//! looked at, so a parked fetch costs nothing until one of its partitions changes.
+
+mod answer;
+mod part;
+mod read;
+mod request;
+mod sessions;
+mod set;
+mod subscribers;
+mod wait;
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use highwater_disk::Disk;
-use highwater_types::{Mono, Now, TopicIdPartition};
+use highwater_types::{ErrorCode, Millis, Mono, Now, TopicIdPartition};
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::RngCore as _;
 
-use super::{Effects, Shard};
-use crate::machine::ConnId;
+pub use part::FetchPart;
+pub(crate) use read::{Look, ReadContext, Reader, Refusal};
+use sessions::{FetchSessions, FullNotice, Newcomer, Opened, SESSION_NONE};
+pub(crate) use set::{FetchPosition, FetchSet, FetchSlot, PartitionKey};
+use subscribers::{RemoteView, Subscriber, Subscribers};
+use wait::{FetchHead, Row, Seen, Verdict, Waiting, push_part};
 
-/// The fetch sessions and parked fetches of a shard.
+use super::serving::ServingSettings;
+use super::{Effects, Shard, owner_shard};
+use crate::journal::JournalEntry;
+use crate::machine::{ConnId, Effect, MachineId, Ticket};
+use part::{FetchArm, FetchChanged, FetchDone, FetchForget, FetchRead};
+use read::Budget;
+
+/// How long a session stays at least when others want its place.
+const SESSION_EVICT_AGE_MIN: Millis = Millis::new(120_000);
+
+/// Names a set of partitions of one shard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct SetId(u64);
+
+/// The fetch sessions and parked fetches of a shard, and the subscriptions at its partitions.
+///
+/// Invariant: each session and each waiting fetch has its set in `sets`, and each waiting fetch
+/// its deadline in `deadlines`.
 #[derive(Debug)]
 pub struct FetchState<D: Disk> {
-    disk: std::marker::PhantomData<D>,
+    bytes_max: u64,
+    sessions: FetchSessions,
+    sets: BTreeMap<SetId, HomeSet>,
+    waiting: BTreeMap<Ticket, Waiting<D::File>>,
+    deadlines: BTreeSet<(Mono, Ticket)>,
+    subscribers: Subscribers,
+    next_set: u64,
+    random: ChaCha8Rng,
+    full_notice: FullNotice,
+}
+
+/// A set whose home is this shard.
+#[derive(Debug, Default)]
+struct HomeSet {
+    set: FetchSet,
+    /// The fetch that waits on it.
+    waiting: Option<Ticket>,
 }
 
 impl<D: Disk> FetchState<D> {
+    /// No session and no fetch yet. `random` draws session ids.
+    pub(crate) fn new(settings: &ServingSettings, shards: u16, random: ChaCha8Rng) -> Self {
+        let slots = settings
+            .fetch_session_slots
+            .div_ceil(usize::from(shards.max(1)));
+        Self {
+            bytes_max: settings.fetch_bytes_max,
+            sessions: FetchSessions::new(slots, SESSION_EVICT_AGE_MIN),
+            sets: BTreeMap::new(),
+            waiting: BTreeMap::new(),
+            deadlines: BTreeSet::new(),
+            subscribers: Subscribers::default(),
+            next_set: 0,
+            random,
+            full_notice: FullNotice::default(),
+        }
+    }
+
     /// When a parked fetch wants a tick.
     pub(crate) fn next_deadline(&self) -> Option<Mono> {
-        unimplemented!()
+        self.deadlines.first().map(|(deadline, _)| *deadline)
+    }
+
+    /// The number of sessions, for metrics.
+    pub(crate) fn session_count(&self) -> usize {
+        self.sessions.len()
+    }
+
+    fn new_set(&mut self, set: FetchSet) -> SetId {
+        self.next_set += 1;
+        let id = SetId(self.next_set);
+        self.sets.insert(id, HomeSet { set, waiting: None });
+        id
+    }
+
+    /// Opens a session over a set if there is a place; [`SESSION_NONE`] otherwise.
+    fn open_session(
+        &mut self,
+        cx: &mut ReadContext<'_, D>,
+        head: &FetchHead,
+        set: SetId,
+        out: &mut Effects<D>,
+    ) -> i32 {
+        let partitions = self.sets.get(&set).map_or(0, |it| it.set.len());
+        let newcomer = Newcomer {
+            set,
+            partitions,
+            uses_topic_ids: head.version >= 13,
+            privileged: matches!(head.reader, Reader::Replica(_)),
+        };
+        let random = &mut self.random;
+        match self
+            .sessions
+            .open(cx.now.mono, newcomer, || random.next_u32())
+        {
+            Opened::Session { id, evicted } => {
+                if let Some(evicted) = evicted {
+                    self.end_session(cx, evicted, out);
+                }
+                id
+            }
+            Opened::Full => {
+                let notice = self
+                    .full_notice
+                    .refused(cx.now.mono, head.client_id.as_ref());
+                if let Some(text) = notice {
+                    out.push(Effect::Event(JournalEntry::text(crate::Level::Warn, text)));
+                }
+                SESSION_NONE
+            }
+        }
+    }
+
+    /// Closes a session that a request named.
+    fn close_session(&mut self, cx: &mut ReadContext<'_, D>, id: i32, out: &mut Effects<D>) {
+        if id != SESSION_NONE
+            && let Some(set) = self.sessions.close(id)
+        {
+            self.end_session(cx, set, out);
+        }
+    }
+
+    /// Drops the set of a session that is no more, with the fetch that waits on it.
+    fn end_session(&mut self, cx: &mut ReadContext<'_, D>, set: SetId, out: &mut Effects<D>) {
+        if let Some(ticket) = self.sets.get(&set).and_then(|it| it.waiting) {
+            self.fail(
+                cx,
+                ticket,
+                ErrorCode::FETCH_SESSION_ID_NOT_FOUND,
+                SESSION_NONE,
+                out,
+            );
+        }
+        self.drop_set(cx, set, out);
+    }
+
+    /// Drops a set and its subscriptions.
+    fn drop_set(&mut self, cx: &mut ReadContext<'_, D>, set: SetId, out: &mut Effects<D>) {
+        if let Some(home) = self.sets.remove(&set) {
+            self.unsubscribe(cx, set, home.set.subscriptions(), out);
+        }
+    }
+
+    fn unsubscribe(
+        &mut self,
+        cx: &mut ReadContext<'_, D>,
+        set: SetId,
+        places: impl IntoIterator<Item = TopicIdPartition>,
+        out: &mut Effects<D>,
+    ) {
+        let mut elsewhere: BTreeMap<u16, Vec<TopicIdPartition>> = BTreeMap::new();
+        for at in places {
+            let owner = owner_shard(at, cx.shards);
+            if owner == cx.number {
+                self.subscribers.remove(at, cx.number, set);
+            } else {
+                elsewhere.entry(owner).or_default().push(at);
+            }
+        }
+        for (owner, partitions) in elsewhere {
+            push_part(
+                owner,
+                FetchPart::Forget(FetchForget { set, partitions }),
+                out,
+            );
+        }
+    }
+
+    /// Reads for a fetch of another shard, and subscribes its set.
+    fn read_for(
+        &mut self,
+        cx: &mut ReadContext<'_, D>,
+        home: u16,
+        read: FetchRead,
+        out: &mut Effects<D>,
+    ) {
+        let FetchRead {
+            ticket,
+            round,
+            set,
+            reader,
+            max_bytes,
+            wanted,
+        } = read;
+        let mut budget = Budget {
+            bytes: max_bytes,
+            at_least_one: true,
+        };
+        let mut reads = Vec::with_capacity(wanted.len());
+        for it in wanted {
+            let read = cx.read(it.at, &it.position, reader, &mut budget);
+            reads.push(Row {
+                slot: it.slot,
+                at: Some(it.at),
+                read,
+            });
+            let view = RemoteView {
+                position: it.position,
+                reader,
+                armed: true,
+            };
+            let subscriber = Subscriber {
+                home,
+                set,
+                slot: it.slot,
+                remote: Some(view),
+            };
+            self.subscribers.add(it.at, subscriber);
+        }
+        push_part(
+            home,
+            FetchPart::Done(FetchDone {
+                ticket,
+                round,
+                reads,
+            }),
+            out,
+        );
+    }
+
+    /// A set of another shard waits on for a change of a partition of this one.
+    fn arm(&mut self, cx: &mut ReadContext<'_, D>, home: u16, arm: FetchArm, out: &mut Effects<D>) {
+        let FetchArm { set, at, known } = arm;
+        let subscribers = self.subscribers.of(at).iter_mut();
+        for subscriber in subscribers.filter(|it| it.home == home && it.set == set) {
+            let slot = subscriber.slot;
+            let Some(view) = &mut subscriber.remote else {
+                continue;
+            };
+            let look = cx.look(at, &view.position, view.reader, true);
+            view.armed = !(look.urgent || look.readable > known);
+            if !view.armed {
+                let changed = FetchChanged {
+                    set,
+                    slot,
+                    at,
+                    look,
+                };
+                push_part(home, FetchPart::Changed(changed), out);
+            }
+        }
+    }
+
+    /// Tells everyone who wants to know that partitions of this shard changed.
+    fn tell_changed(
+        &mut self,
+        cx: &mut ReadContext<'_, D>,
+        changed: &[TopicIdPartition],
+        out: &mut Effects<D>,
+    ) {
+        if self.subscribers.is_empty() {
+            return;
+        }
+        let mut here = Vec::new();
+        for at in changed {
+            for subscriber in self.subscribers.of(*at) {
+                let Subscriber {
+                    home,
+                    set,
+                    slot,
+                    remote,
+                } = subscriber;
+                match remote {
+                    None => here.push((*set, *slot, *at)),
+                    Some(view) if view.armed => {
+                        view.armed = false;
+                        let look = cx.look(*at, &view.position, view.reader, true);
+                        let changed = FetchChanged {
+                            set: *set,
+                            slot: *slot,
+                            at: *at,
+                            look,
+                        };
+                        push_part(*home, FetchPart::Changed(changed), out);
+                    }
+                    Some(_) => {}
+                }
+            }
+        }
+        let mut complete = Vec::new();
+        for (set, slot, at) in here {
+            let verdict = self.changed(cx, set, slot, Seen::Here(at));
+            if let Verdict::Complete(ticket) = verdict {
+                complete.push(ticket);
+            }
+        }
+        complete.dedup();
+        for ticket in complete {
+            self.evaluate_if_waiting(cx, ticket, out);
+        }
+    }
+
+    /// The owner of a partition on another shard says that it changed.
+    fn told_changed(
+        &mut self,
+        cx: &mut ReadContext<'_, D>,
+        owner: u16,
+        told: FetchChanged,
+        out: &mut Effects<D>,
+    ) {
+        let FetchChanged {
+            set,
+            slot,
+            at,
+            look,
+        } = told;
+        match self.changed(cx, set, slot, Seen::There(look)) {
+            Verdict::Nothing => {}
+            Verdict::StillParked { known } => {
+                push_part(owner, FetchPart::Arm(FetchArm { set, at, known }), out);
+            }
+            Verdict::Complete(ticket) => self.evaluate_if_waiting(cx, ticket, out),
+        }
+    }
+
+    fn evaluate_if_waiting(
+        &mut self,
+        cx: &mut ReadContext<'_, D>,
+        ticket: Ticket,
+        out: &mut Effects<D>,
+    ) {
+        if self.waiting.get(&ticket).is_some_and(Waiting::is_parked) {
+            self.evaluate(cx, ticket, out);
+        }
     }
 }
 
@@ -28,19 +365,86 @@ impl<D: Disk> Shard<D> {
         changed: &[TopicIdPartition],
         out: &mut Effects<D>,
     ) {
-        let _ = (now, changed, out);
-        unimplemented!()
+        let (fetch, mut cx) = self.fetch_and_context(now);
+        fetch.tell_changed(&mut cx, changed, out);
     }
 
-    /// Drops the parked fetches of a connection.
+    /// Drops the parked fetches of a connection. Its sessions stay: the client may come back on
+    /// another connection.
     pub(crate) fn fetch_connection_closed(&mut self, conn: ConnId, out: &mut Effects<D>) {
-        let _ = (conn, out);
-        unimplemented!()
+        let (fetch, mut cx) = self.fetch_and_context(Now::default());
+        let range = Ticket { conn, seq: 0 }..=Ticket {
+            conn,
+            seq: u32::MAX,
+        };
+        let tickets: Vec<Ticket> = fetch
+            .waiting
+            .range(range)
+            .map(|(ticket, _)| *ticket)
+            .collect();
+        for ticket in tickets {
+            if let Some(waiting) = fetch.stop_waiting(ticket)
+                && !matches!(waiting.kind, wait::WaitKind::Incremental { .. })
+            {
+                fetch.drop_set(&mut cx, waiting.set, out);
+            }
+        }
     }
 
     /// Completes what is due.
     pub(crate) fn fetch_tick(&mut self, now: Now, out: &mut Effects<D>) {
-        let _ = (now, out);
-        unimplemented!()
+        let (fetch, mut cx) = self.fetch_and_context(now);
+        while let Some((deadline, ticket)) = fetch.deadlines.first().copied() {
+            if deadline > now.mono {
+                break;
+            }
+            fetch.deadlines.pop_first();
+            fetch.evaluate_if_waiting(&mut cx, ticket, out);
+        }
+    }
+
+    /// Takes a part of another shard's fetch, or of an own one that another shard owns.
+    pub(crate) fn handle_fetch_part(
+        &mut self,
+        now: Now,
+        from: MachineId,
+        part: FetchPart<D>,
+        out: &mut Effects<D>,
+    ) {
+        let MachineId::Shard(from) = from else { return };
+        let (fetch, mut cx) = self.fetch_and_context(now);
+        match part {
+            FetchPart::Read(read) => fetch.read_for(&mut cx, from, read, out),
+            FetchPart::Done(FetchDone {
+                ticket,
+                round,
+                reads,
+            }) => {
+                fetch.owner_answered(&mut cx, ticket, round, reads, out);
+            }
+            FetchPart::Changed(told) => fetch.told_changed(&mut cx, from, told, out),
+            FetchPart::Arm(arm) => fetch.arm(&mut cx, from, arm, out),
+            FetchPart::Forget(FetchForget { set, partitions }) => {
+                for at in partitions {
+                    fetch.subscribers.remove(at, from, set);
+                }
+            }
+        }
+    }
+
+    /// The fetches of this shard, and what reading needs of the rest of it.
+    pub(crate) fn fetch_and_context(
+        &mut self,
+        now: Now,
+    ) -> (&mut FetchState<D>, ReadContext<'_, D>) {
+        let cx = ReadContext {
+            now,
+            number: self.number,
+            shards: self.shards,
+            node_id: self.node_id,
+            image: &self.image,
+            partitions: &mut self.partitions,
+        };
+        (&mut self.fetch, cx)
     }
 }

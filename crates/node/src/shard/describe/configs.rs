@@ -1,0 +1,149 @@
+use std::collections::BTreeMap;
+
+use highwater_metadata::config::{ConfigEntry, ConfigLayers, describe_broker, describe_topic};
+use highwater_metadata::image::ResourceKind;
+use highwater_protocol::messages::{
+    describe_configs_request::{DescribeConfigsRequest, DescribeConfigsResource},
+    describe_configs_response::{
+        DescribeConfigsResourceResult, DescribeConfigsResponse, DescribeConfigsResult,
+        DescribeConfigsSynonym,
+    },
+};
+use highwater_types::{ErrorCode, TopicName};
+
+use super::DescribeContext;
+
+/// A resource whose configs cannot be shown: code and text.
+type Refused = (ErrorCode, String);
+
+/// Answers DescribeConfigs for topics and brokers.
+pub(crate) fn describe_configs(
+    cx: &DescribeContext<'_>,
+    request: &DescribeConfigsRequest,
+) -> DescribeConfigsResponse {
+    let results = request.resources.iter().map(|resource| {
+        let mut result = DescribeConfigsResult {
+            resource_type: resource.resource_type,
+            resource_name: resource.resource_name.clone(),
+            // Kafka says so when there is no error.
+            error_message: Some(String::new()),
+            ..Default::default()
+        };
+        match entries(cx, resource) {
+            Ok(entries) => {
+                let wanted = |entry: &ConfigEntry| is_wanted(resource, entry.key.name);
+                let entries = entries.into_iter().filter(wanted);
+                result.configs = entries.map(|entry| shown(entry, request)).collect();
+            }
+            Err((code, text)) => {
+                result.error_code = code;
+                result.error_message = Some(text);
+            }
+        }
+        result
+    });
+    DescribeConfigsResponse {
+        throttle_time_ms: 0,
+        results: results.collect(),
+    }
+}
+
+fn entries(
+    cx: &DescribeContext<'_>,
+    resource: &DescribeConfigsResource,
+) -> Result<Vec<ConfigEntry>, Refused> {
+    let name = resource.resource_name.as_str();
+    match ResourceKind::from_wire(resource.resource_type) {
+        ResourceKind::Topic => {
+            TopicName::new(name)
+                .map_err(|why| (ErrorCode::INVALID_TOPIC_EXCEPTION, why.to_string()))?;
+            if cx.image.topic_by_name(name).is_none() {
+                let text = format!("There is no topic '{name}'.");
+                return Err((ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, text));
+            }
+            let own = cx.image.config(ResourceKind::Topic, name);
+            Ok(describe_topic(layers(cx), own.map(AsRef::as_ref)))
+        }
+        ResourceKind::Broker => broker_entries(cx, name),
+        // There is nothing set on groups and client metrics until they are built.
+        ResourceKind::Group | ResourceKind::ClientMetrics => Ok(Vec::new()),
+        ResourceKind::Other(kind) => {
+            let text = format!("Resources of type {kind} have no configs here.");
+            Err((ErrorCode::INVALID_REQUEST, text))
+        }
+    }
+}
+
+/// The configs of this broker, or, for the empty name, those set for all brokers at run time.
+fn broker_entries(cx: &DescribeContext<'_>, name: &str) -> Result<Vec<ConfigEntry>, Refused> {
+    if name.is_empty() {
+        let mut entries = describe_broker(ConfigLayers {
+            dynamic_broker: None,
+            ..layers(cx)
+        });
+        let set = cx.image.config(ResourceKind::Broker, "");
+        entries.retain(|entry| set.is_some_and(|set| set.contains_key(entry.key.name)));
+        return Ok(entries);
+    }
+    match name.parse::<i32>() {
+        Ok(id) if id == cx.node_id.raw() => Ok(describe_broker(layers(cx))),
+        Ok(id) => {
+            let text = format!(
+                "This is broker {}: only it can show its own configs, not those of broker {id}.",
+                cx.node_id
+            );
+            Err((ErrorCode::INVALID_REQUEST, text))
+        }
+        Err(_) => {
+            let text = format!("A broker's resource name is its id or empty, not '{name}'.");
+            Err((ErrorCode::INVALID_REQUEST, text))
+        }
+    }
+}
+
+fn layers<'a>(cx: &'a DescribeContext<'_>) -> ConfigLayers<'a> {
+    let dynamic = |name: &str| -> Option<&'a BTreeMap<String, String>> {
+        cx.image
+            .config(ResourceKind::Broker, name)
+            .map(AsRef::as_ref)
+    };
+    ConfigLayers {
+        dynamic_broker: dynamic(&cx.node_id.to_string()),
+        dynamic_default: dynamic(""),
+        static_config: &cx.settings.broker_config,
+    }
+}
+
+/// Null keys, and as Kafka has it an empty list too, mean all.
+fn is_wanted(resource: &DescribeConfigsResource, name: &str) -> bool {
+    let keys = resource
+        .configuration_keys
+        .as_ref()
+        .filter(|keys| !keys.is_empty());
+    keys.is_none_or(|keys| keys.iter().any(|key| key == name))
+}
+
+fn shown(entry: ConfigEntry, request: &DescribeConfigsRequest) -> DescribeConfigsResourceResult {
+    let synonyms = if request.include_synonyms {
+        entry.synonyms
+    } else {
+        Vec::new()
+    };
+    let synonyms = synonyms.into_iter().map(|it| DescribeConfigsSynonym {
+        name: it.name.to_owned(),
+        value: it.value,
+        source: it.source.to_wire(),
+    });
+    DescribeConfigsResourceResult {
+        name: entry.key.name.to_owned(),
+        value: entry.value,
+        read_only: entry.read_only,
+        config_source: entry.source.to_wire(),
+        is_sensitive: entry.key.is_sensitive(),
+        synonyms: synonyms.collect(),
+        config_type: entry.key.kind.to_wire(),
+        documentation: request
+            .include_documentation
+            .then(|| entry.key.doc.to_owned()),
+    }
+}

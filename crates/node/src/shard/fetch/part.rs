@@ -1,0 +1,75 @@
+use highwater_disk::Disk;
+use highwater_types::TopicIdPartition;
+
+use super::{FetchPosition, Look, Reader, Row, SetId};
+use crate::machine::Ticket;
+
+/// Between the shard that a fetch came in on (its home) and the owner of a partition that it
+/// wants.
+#[derive(Debug)]
+pub enum FetchPart<D: Disk> {
+    /// Home to owner: read these, and tell the set of the next change of each.
+    Read(FetchRead),
+    /// Owner to home: what they said.
+    Done(FetchDone<D>),
+    /// Owner to home: a partition changed.
+    Changed(FetchChanged),
+    /// Home to owner: a parked fetch still waits; tell of the next change. Told at once when more
+    /// is readable than `known`.
+    Arm(FetchArm),
+    /// Home to owner: the set no longer wants these.
+    Forget(FetchForget),
+}
+
+/// See [`FetchPart::Read`].
+#[derive(Debug)]
+pub struct FetchRead {
+    pub(crate) ticket: Ticket,
+    /// Tells the reads of one fetch apart.
+    pub(crate) round: u32,
+    pub(crate) set: SetId,
+    pub(crate) reader: Reader,
+    /// The whole answer's limit: the home cuts what the shards bring together.
+    pub(crate) max_bytes: u64,
+    pub(crate) wanted: Vec<FetchWanted>,
+}
+
+/// One partition of a [`FetchRead`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FetchWanted {
+    pub(crate) slot: u32,
+    pub(crate) at: TopicIdPartition,
+    pub(crate) position: FetchPosition,
+}
+
+/// See [`FetchPart::Done`].
+#[derive(Debug)]
+pub struct FetchDone<D: Disk> {
+    pub(crate) ticket: Ticket,
+    pub(crate) round: u32,
+    pub(crate) reads: Vec<Row<D::File>>,
+}
+
+/// See [`FetchPart::Changed`].
+#[derive(Clone, Copy, Debug)]
+pub struct FetchChanged {
+    pub(crate) set: SetId,
+    pub(crate) slot: u32,
+    pub(crate) at: TopicIdPartition,
+    pub(crate) look: Look,
+}
+
+/// See [`FetchPart::Arm`].
+#[derive(Clone, Copy, Debug)]
+pub struct FetchArm {
+    pub(crate) set: SetId,
+    pub(crate) at: TopicIdPartition,
+    pub(crate) known: u64,
+}
+
+/// See [`FetchPart::Forget`].
+#[derive(Debug)]
+pub struct FetchForget {
+    pub(crate) set: SetId,
+    pub(crate) partitions: Vec<TopicIdPartition>,
+}

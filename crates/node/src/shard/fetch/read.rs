@@ -1,0 +1,426 @@
+use highwater_disk::Disk;
+use highwater_log::{FileRegion, PartitionLog, ReadResult};
+use highwater_metadata::MetadataImage;
+use highwater_types::{
+    EpochEnd, ErrorCode, LeaderEpoch, NodeId, Now, Offset, ProducerId, TopicIdPartition,
+};
+
+use super::FetchPosition;
+use crate::machine::Region;
+use crate::shard::partition::{OnlinePartition, PartitionTable};
+
+/// For whom a partition is read: decides how far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reader {
+    /// A client, up to the high watermark.
+    Uncommitted,
+    /// A client, up to the last stable offset, with the list of aborted transactions.
+    Committed,
+    /// A replica of this id, up to the log end.
+    Replica(NodeId),
+}
+
+/// What one partition of this shard said, all of it in one step.
+#[derive(Debug)]
+pub(crate) struct PartitionRead<F> {
+    /// Anything but none leaves the other fields empty.
+    pub(crate) error: ErrorCode,
+    pub(crate) high_watermark: Offset,
+    pub(crate) last_stable_offset: Offset,
+    pub(crate) log_start_offset: Offset,
+    /// Where the histories of client and leader part: no records then (KIP-595).
+    pub(crate) diverging: Option<EpochEnd>,
+    /// Told with NOT_LEADER_OR_FOLLOWER and FENCED_LEADER_EPOCH (KIP-951).
+    pub(crate) leader: Option<CurrentLeader>,
+    /// Transactions that a `read_committed` client must skip; `None` for others.
+    pub(crate) aborted: Option<Vec<AbortedTransaction>>,
+    pub(crate) records: Option<Region<F>>,
+    /// The size of the first batch of `records`, which may be more than was asked for.
+    pub(crate) first_batch_bytes: u64,
+    /// More is readable than this read took.
+    pub(crate) more: bool,
+    /// The metadata refused it, not the partition: such an answer need not be at once when the
+    /// client knows it already.
+    pub(crate) unknown: bool,
+}
+
+/// The leader that a client should turn to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CurrentLeader {
+    /// None while there is no leader.
+    pub(crate) id: NodeId,
+    pub(crate) epoch: LeaderEpoch,
+}
+
+/// A transaction whose records a `read_committed` client skips.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct AbortedTransaction {
+    pub(crate) producer_id: ProducerId,
+    pub(crate) first_offset: Offset,
+}
+
+/// A short look at a partition that a parked fetch waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Look {
+    /// Readable bytes, counted no further than the fetch asked for.
+    pub(crate) readable: u64,
+    /// Something that completes the fetch at once: an error, or a divergence.
+    pub(crate) urgent: bool,
+}
+
+/// How many bytes of records an answer may still take.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Budget {
+    /// Bytes left.
+    pub(crate) bytes: u64,
+    /// The first batch of the answer is taken whole even if it is larger (KIP-74).
+    pub(crate) at_least_one: bool,
+}
+
+/// What reading needs of a shard.
+#[derive(Debug)]
+pub(crate) struct ReadContext<'a, D: Disk> {
+    pub(crate) now: Now,
+    pub(crate) number: u16,
+    pub(crate) shards: u16,
+    pub(crate) node_id: NodeId,
+    pub(crate) image: &'a MetadataImage,
+    pub(crate) partitions: &'a mut PartitionTable<D>,
+}
+
+/// Why a partition does not serve a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    pub(crate) error: ErrorCode,
+    pub(crate) leader: Option<CurrentLeader>,
+}
+
+impl From<ErrorCode> for Refusal {
+    fn from(error: ErrorCode) -> Self {
+        Self {
+            error,
+            leader: None,
+        }
+    }
+}
+
+impl From<&highwater_log::AbortedTransaction> for AbortedTransaction {
+    fn from(found: &highwater_log::AbortedTransaction) -> Self {
+        Self {
+            producer_id: found.producer_id,
+            first_offset: found.first_offset,
+        }
+    }
+}
+
+impl<F> PartitionRead<F> {
+    /// An error in place of data.
+    pub(crate) const fn refused(error: ErrorCode) -> Self {
+        Self {
+            error,
+            high_watermark: Offset::NONE,
+            last_stable_offset: Offset::NONE,
+            log_start_offset: Offset::NONE,
+            diverging: None,
+            leader: None,
+            aborted: None,
+            records: None,
+            first_batch_bytes: 0,
+            more: false,
+            unknown: false,
+        }
+    }
+
+    /// What the metadata does not know. Kafka's list of aborted transactions is empty here and
+    /// null in the other errors.
+    pub(crate) fn unknown(error: ErrorCode) -> Self {
+        Self {
+            aborted: Some(Vec::new()),
+            unknown: true,
+            ..Self::refused(error)
+        }
+    }
+
+    /// Bytes of records.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.records.as_ref().map_or(0, |it| it.len)
+    }
+
+    /// Whether it completes a fetch at once.
+    pub(crate) const fn is_urgent(&self) -> bool {
+        self.error.is_error() || self.diverging.is_some()
+    }
+
+    /// Cuts the records to what the answer may still take, and takes them off the budget.
+    pub(crate) fn fit(&mut self, budget: &mut Budget) {
+        let Some(records) = &mut self.records else {
+            return;
+        };
+        let least = if budget.at_least_one {
+            self.first_batch_bytes
+        } else {
+            0
+        };
+        let most = budget.bytes.max(least);
+        if most < self.first_batch_bytes {
+            self.records = None;
+            self.aborted = self.aborted.take().map(|_| Vec::new());
+            self.more = true;
+            return;
+        }
+        if records.len > most {
+            records.len = most;
+            self.more = true;
+        }
+        budget.bytes = budget.bytes.saturating_sub(records.len);
+        budget.at_least_one = false;
+    }
+}
+
+impl<D: Disk> ReadContext<'_, D> {
+    /// The leader's log of a partition of this shard.
+    ///
+    /// # Errors
+    /// In Kafka's order: UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION, KAFKA_STORAGE_ERROR,
+    /// FENCED_LEADER_EPOCH or UNKNOWN_LEADER_EPOCH for another epoch than the current one, and
+    /// NOT_LEADER_OR_FOLLOWER.
+    pub(crate) fn leader(
+        &self,
+        at: TopicIdPartition,
+        current_leader_epoch: LeaderEpoch,
+    ) -> Result<&OnlinePartition<D>, Refusal> {
+        let Some(partition) = self.partitions.find(at) else {
+            return Err(self.not_here(at));
+        };
+        let online = partition.online().map_err(|error| {
+            let not_leader = error == ErrorCode::NOT_LEADER_OR_FOLLOWER;
+            Refusal {
+                error,
+                leader: not_leader.then(|| self.current_leader(at)).flatten(),
+            }
+        })?;
+        let epoch = online.replica.leader_epoch();
+        let refuse = |error| Refusal {
+            error,
+            leader: self.current_leader(at),
+        };
+        if current_leader_epoch != LeaderEpoch::NONE {
+            if current_leader_epoch < epoch {
+                return Err(refuse(ErrorCode::FENCED_LEADER_EPOCH));
+            }
+            if current_leader_epoch > epoch {
+                return Err(Refusal::from(ErrorCode::UNKNOWN_LEADER_EPOCH));
+            }
+        }
+        if !online.replica.is_leader() {
+            return Err(refuse(ErrorCode::NOT_LEADER_OR_FOLLOWER));
+        }
+        Ok(online)
+    }
+
+    /// Reads a partition of this shard.
+    pub(crate) fn read(
+        &mut self,
+        at: TopicIdPartition,
+        position: &FetchPosition,
+        reader: Reader,
+        budget: &mut Budget,
+    ) -> PartitionRead<D::File> {
+        match self.try_read(at, position, reader, budget) {
+            Ok(read) => read,
+            Err(refusal) => PartitionRead {
+                leader: refusal.leader,
+                ..PartitionRead::refused(refusal.error)
+            },
+        }
+    }
+
+    /// Looks whether a parked fetch has something new to read, without reading it. Bytes are
+    /// counted only when `exact`; otherwise one stands for any.
+    pub(crate) fn look(
+        &mut self,
+        at: TopicIdPartition,
+        position: &FetchPosition,
+        reader: Reader,
+        exact: bool,
+    ) -> Look {
+        let urgent = Look {
+            readable: 0,
+            urgent: true,
+        };
+        if self.check_fetch(at, position, reader).is_err() {
+            return urgent;
+        }
+        let Some(online) = self.partitions.online_mut(at) else {
+            return urgent;
+        };
+        let end = read_end(online, reader);
+        let log = &mut online.log;
+        if position.offset < log.log_start_offset() || position.offset > log.log_end_offset() {
+            return urgent;
+        }
+        if !matches!(diverges(log, position), Ok(None)) {
+            return urgent;
+        }
+        if position.offset >= end {
+            return Look {
+                readable: 0,
+                urgent: false,
+            };
+        }
+        if !exact {
+            return Look {
+                readable: 1,
+                urgent: false,
+            };
+        }
+        match log.read(position.offset, end, u64::from(position.max_bytes), true) {
+            Ok(ReadResult::Local(local)) => {
+                let readable = local.region.map_or(0, |region| region.len);
+                Look {
+                    readable,
+                    urgent: false,
+                }
+            }
+            Ok(ReadResult::Remote) | Err(_) => urgent,
+        }
+    }
+
+    fn try_read(
+        &mut self,
+        at: TopicIdPartition,
+        position: &FetchPosition,
+        reader: Reader,
+        budget: &mut Budget,
+    ) -> Result<PartitionRead<D::File>, Refusal> {
+        self.check_fetch(at, position, reader)?;
+        let online = self
+            .partitions
+            .online_mut(at)
+            .expect("it was found to lead");
+        let mut read = PartitionRead::refused(ErrorCode::NONE);
+        read.high_watermark = online.high_watermark();
+        read.last_stable_offset = online.last_stable_offset();
+        let end = read_end(online, reader);
+        let log = &mut online.log;
+        read.log_start_offset = log.log_start_offset();
+        if reader == Reader::Committed {
+            read.aborted = Some(Vec::new());
+        }
+        if let Some(diverging) = diverges(log, position)? {
+            read.diverging = Some(diverging);
+            return Ok(read);
+        }
+        if position.offset < log.log_start_offset() || position.offset > log.log_end_offset() {
+            return Err(Refusal::from(ErrorCode::OFFSET_OUT_OF_RANGE));
+        }
+        if position.offset >= end {
+            return Ok(read);
+        }
+        let max_bytes = budget.bytes.min(u64::from(position.max_bytes));
+        if max_bytes == 0 && !budget.at_least_one {
+            read.more = true;
+            return Ok(read);
+        }
+        let found = log.read(position.offset, end, max_bytes, budget.at_least_one);
+        let local = match found.map_err(|why| Refusal::from(why.error_code()))? {
+            ReadResult::Local(local) => local,
+            ReadResult::Remote => return Err(Refusal::from(ErrorCode::OFFSET_OUT_OF_RANGE)),
+        };
+        read.more = local.more;
+        let Some(region) = local.region else {
+            return Ok(read);
+        };
+        if reader == Reader::Committed {
+            let aborted = log.aborted_transactions(position.offset, local.end_offset);
+            read.aborted = Some(aborted.iter().map(AbortedTransaction::from).collect());
+        }
+        let FileRegion {
+            file,
+            position,
+            len,
+        } = region;
+        read.records = Some(Region {
+            file,
+            position,
+            len,
+        });
+        read.first_batch_bytes = local.first_batch_bytes;
+        read.fit(budget);
+        Ok(read)
+    }
+
+    /// As [`ReadContext::leader`], and refuses replicas that are not assigned, as Kafka does: a
+    /// client that claims to be one changes nothing (NP-01).
+    fn check_fetch(
+        &self,
+        at: TopicIdPartition,
+        position: &FetchPosition,
+        reader: Reader,
+    ) -> Result<(), Refusal> {
+        let online = self.leader(at, position.current_leader_epoch)?;
+        if let Reader::Replica(replica) = reader {
+            let leader = online.replica.role().as_leader();
+            if !leader.is_some_and(|it| it.followers.contains_key(&replica)) {
+                let error = if position.current_leader_epoch == LeaderEpoch::NONE {
+                    ErrorCode::NOT_LEADER_OR_FOLLOWER
+                } else {
+                    ErrorCode::UNKNOWN_LEADER_EPOCH
+                };
+                return Err(Refusal::from(error));
+            }
+        }
+        Ok(())
+    }
+
+    fn not_here(&self, at: TopicIdPartition) -> Refusal {
+        if self.image.topic(at.topic_id).is_none() {
+            return Refusal::from(ErrorCode::UNKNOWN_TOPIC_ID);
+        }
+        match self.current_leader(at) {
+            Some(leader) => {
+                let error = ErrorCode::NOT_LEADER_OR_FOLLOWER;
+                Refusal {
+                    error,
+                    leader: Some(leader),
+                }
+            }
+            None => Refusal::from(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION),
+        }
+    }
+
+    fn current_leader(&self, at: TopicIdPartition) -> Option<CurrentLeader> {
+        let partition = self.image.partition(at)?;
+        Some(CurrentLeader {
+            id: partition.leader,
+            epoch: partition.leader_epoch,
+        })
+    }
+}
+
+/// Exclusive end of what `reader` may read.
+fn read_end<D: Disk>(online: &OnlinePartition<D>, reader: Reader) -> Offset {
+    match reader {
+        Reader::Uncommitted => online.high_watermark(),
+        Reader::Committed => online.last_stable_offset(),
+        Reader::Replica(_) => online.log.log_end_offset(),
+    }
+}
+
+/// Compares the epoch of the client's last record with the leader's history (KIP-595).
+fn diverges<D: Disk>(
+    log: &PartitionLog<D>,
+    position: &FetchPosition,
+) -> Result<Option<EpochEnd>, Refusal> {
+    let last = position.last_fetched_epoch;
+    if last == LeaderEpoch::NONE {
+        return Ok(None);
+    }
+    let out_of_range = Refusal::from(ErrorCode::OFFSET_OUT_OF_RANGE);
+    let end = log.end_offset_for_epoch(last).ok_or(out_of_range)?;
+    if position.offset < log.log_start_offset() {
+        return Err(out_of_range);
+    }
+    let parted = end.epoch < last || end.end_offset < position.offset;
+    Ok(parted.then_some(end))
+}

@@ -1,0 +1,499 @@
+//! Fetches that are being read or parked, and what completes them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use highwater_disk::Disk;
+use highwater_types::{ErrorCode, Mono, TopicIdPartition};
+
+use super::answer::AnswerRow;
+use super::part::{FetchPart, FetchRead, FetchWanted};
+use super::read::{Budget, Look, PartitionRead, ReadContext, Reader};
+use super::subscribers::Subscriber;
+use super::{FetchState, PartitionKey, SetId};
+use crate::machine::{Caller, Effect, MachineId, Ticket};
+use crate::part::Part;
+use crate::shard::{Effects, owner_shard};
+
+/// One fetch that is not answered yet.
+///
+/// It is *reading* while owners of other shards are asked, and *parked* otherwise.
+#[derive(Debug)]
+pub(crate) struct Waiting<F> {
+    pub(super) head: FetchHead,
+    pub(super) set: SetId,
+    pub(super) kind: WaitKind,
+    /// While parked: bytes known to be readable over all partitions.
+    readable: u64,
+    reading: Option<Reading<F>>,
+    round: u32,
+}
+
+/// What all partitions of a fetch have in common.
+#[derive(Clone, Debug)]
+pub(crate) struct FetchHead {
+    pub(super) ticket: Ticket,
+    pub(super) version: i16,
+    pub(super) caller: Arc<Caller>,
+    pub(super) client_id: Option<Arc<str>>,
+    pub(super) reader: Reader,
+    /// Answered with whatever is there at this time.
+    pub(super) deadline: Mono,
+    /// Answered as soon as this many bytes are readable.
+    pub(super) min_bytes: u64,
+    /// Records in the answer; the first batch may be larger.
+    pub(super) max_bytes: u64,
+}
+
+/// What kind of answer a fetch gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WaitKind {
+    /// Every partition; nothing is remembered.
+    Sessionless,
+    /// Every partition; a session is opened over them.
+    Create,
+    /// The partitions of a session that have something to say.
+    Incremental {
+        /// The session.
+        id: i32,
+    },
+}
+
+#[derive(Debug)]
+struct Reading<F> {
+    outstanding: usize,
+    rows: Vec<Row<F>>,
+}
+
+/// What a slot's partition said.
+#[derive(Debug)]
+pub(crate) struct Row<F> {
+    pub(super) slot: u32,
+    /// The partition; `None` when the metadata does not know it.
+    pub(super) at: Option<TopicIdPartition>,
+    pub(super) read: PartitionRead<F>,
+}
+
+impl<F> Waiting<F> {
+    pub(super) const fn new(head: FetchHead, set: SetId, kind: WaitKind) -> Self {
+        Self {
+            head,
+            set,
+            kind,
+            readable: 0,
+            reading: None,
+            round: 0,
+        }
+    }
+
+    pub(super) const fn is_parked(&self) -> bool {
+        self.reading.is_none()
+    }
+}
+
+impl<D: Disk> FetchState<D> {
+    /// Starts to wait: reads what there is to read, and answers if that is enough.
+    pub(super) fn begin(
+        &mut self,
+        cx: &mut ReadContext<'_, D>,
+        waiting: Waiting<D::File>,
+        out: &mut Effects<D>,
+    ) {
+        let ticket = waiting.head.ticket;
+        if let Some(home) = self.sets.get_mut(&waiting.set) {
+            home.waiting = Some(ticket);
+        }
+        self.deadlines.insert((waiting.head.deadline, ticket));
+        self.waiting.insert(ticket, waiting);
+        self.evaluate(cx, ticket, out);
+    }
+
+    /// Reads every dirty partition, here or at its owner, and answers if that is enough.
+    pub(super) fn evaluate(
+        &mut self,
+        cx: &mut ReadContext<'_, D>,
+        ticket: Ticket,
+        out: &mut Effects<D>,
+    ) {
+        let Some(waiting) = self.waiting.get_mut(&ticket) else {
+            return;
+        };
+        let home = self
+            .sets
+            .get_mut(&waiting.set)
+            .expect("a waiting fetch has a set");
+        if !matches!(waiting.kind, WaitKind::Incremental { .. }) {
+            home.set.mark_all();
+        }
+        let dirty: Vec<u32> = home.set.dirty().collect();
+        let mut budget = Budget {
+            bytes: waiting.head.max_bytes,
+            at_least_one: true,
+        };
+        let mut rows = Vec::with_capacity(dirty.len());
+        let mut elsewhere: BTreeMap<u16, Vec<FetchWanted>> = BTreeMap::new();
+        for slot in dirty {
+            home.set.clean(slot);
+            let Some(state) = home.set.slot(slot) else {
+                continue;
+            };
+            match resolve(cx, &state.key) {
+                Err(error) => {
+                    rows.push(Row {
+                        slot,
+                        at: None,
+                        read: PartitionRead::unknown(error),
+                    });
+                }
+                Ok(at) => {
+                    let position = state.position;
+                    let owner = owner_shard(at, cx.shards);
+                    if owner == cx.number {
+                        let read = cx.read(at, &position, waiting.head.reader, &mut budget);
+                        rows.push(Row {
+                            slot,
+                            at: Some(at),
+                            read,
+                        });
+                    } else {
+                        let wanted = FetchWanted { slot, at, position };
+                        elsewhere.entry(owner).or_default().push(wanted);
+                    }
+                }
+            }
+        }
+        if elsewhere.is_empty() {
+            self.decide(cx, ticket, rows, out);
+            return;
+        }
+        waiting.round = waiting.round.wrapping_add(1);
+        let (round, set, head) = (waiting.round, waiting.set, &waiting.head);
+        let (reader, max_bytes) = (head.reader, head.max_bytes);
+        waiting.reading = Some(Reading {
+            outstanding: elsewhere.len(),
+            rows,
+        });
+        for (owner, wanted) in elsewhere {
+            for it in &wanted {
+                self.note_subscription(cx, set, it.slot, it.at, out);
+            }
+            let read = FetchRead {
+                ticket,
+                round,
+                set,
+                reader,
+                max_bytes,
+                wanted,
+            };
+            push_part(owner, FetchPart::Read(read), out);
+        }
+    }
+
+    /// An owner on another shard answered.
+    pub(super) fn owner_answered(
+        &mut self,
+        cx: &mut ReadContext<'_, D>,
+        ticket: Ticket,
+        round: u32,
+        reads: Vec<Row<D::File>>,
+        out: &mut Effects<D>,
+    ) {
+        let Some(waiting) = self.waiting.get_mut(&ticket) else {
+            return;
+        };
+        if waiting.round != round {
+            return;
+        }
+        let Some(mut reading) = waiting.reading.take() else {
+            return;
+        };
+        reading.rows.extend(reads);
+        reading.outstanding -= 1;
+        if reading.outstanding > 0 {
+            waiting.reading = Some(reading);
+            return;
+        }
+        let mut rows = reading.rows;
+        let mut budget = Budget {
+            bytes: waiting.head.max_bytes,
+            at_least_one: true,
+        };
+        let home = self
+            .sets
+            .get(&waiting.set)
+            .expect("a waiting fetch has a set");
+        rows.sort_by_key(|row| home.set.order(row.slot));
+        for row in &mut rows {
+            row.read.fit(&mut budget);
+        }
+        self.decide(cx, ticket, rows, out);
+    }
+
+    /// Answers if the time is over or the rows are enough; parks otherwise.
+    fn decide(
+        &mut self,
+        cx: &mut ReadContext<'_, D>,
+        ticket: Ticket,
+        rows: Vec<Row<D::File>>,
+        out: &mut Effects<D>,
+    ) {
+        let Some(waiting) = self.waiting.get_mut(&ticket) else {
+            return;
+        };
+        let home = self
+            .sets
+            .get_mut(&waiting.set)
+            .expect("a waiting fetch has a set");
+        let bytes: u64 = rows.iter().map(|row| row.read.bytes()).sum();
+        // A client that was told of an unknown partition waits like the others when it asks for
+        // more than such: as in Kafka, or it would come back at once, over and over.
+        let told = |slot: u32| home.set.slot(slot).is_some_and(|it| it.told_unknown);
+        let unknown = rows.iter().filter(|row| row.read.unknown).count();
+        let urgent = rows.iter().any(|Row { slot, read, .. }| {
+            let waits = read.unknown && told(*slot) && home.set.len() > unknown;
+            read.is_urgent() && !waits
+        });
+        let due = cx.now.mono >= waiting.head.deadline;
+        if due || urgent || bytes >= waiting.head.min_bytes || home.set.is_empty() {
+            self.answer(cx, ticket, rows, out);
+            return;
+        }
+        // Whatever was marked while owners were being asked is not in the rows.
+        let marked_meanwhile = home.set.dirty().next().is_some();
+        waiting.readable = bytes;
+        for Row { slot, read, .. } in &rows {
+            let Some(state) = home.set.slot_mut(*slot) else {
+                continue;
+            };
+            state.readable = read.bytes();
+            if read.more || state.has_news(read) {
+                home.set.mark(*slot);
+            }
+        }
+        let set = waiting.set;
+        for Row { slot, at, .. } in rows {
+            self.subscribe(cx, set, slot, at, out);
+        }
+        if marked_meanwhile {
+            self.evaluate(cx, ticket, out);
+        }
+    }
+
+    /// A partition that a set wants has changed.
+    pub(super) fn changed(
+        &mut self,
+        cx: &mut ReadContext<'_, D>,
+        set: SetId,
+        slot: u32,
+        seen: Seen,
+    ) -> Verdict {
+        let Some(home) = self.sets.get_mut(&set) else {
+            return Verdict::Nothing;
+        };
+        home.set.mark(slot);
+        let parked = home
+            .waiting
+            .and_then(|ticket| self.waiting.get_mut(&ticket));
+        let Some(waiting) = parked.filter(|it| it.is_parked()) else {
+            return Verdict::Nothing;
+        };
+        let Some(state) = home.set.slot_mut(slot) else {
+            return Verdict::Nothing;
+        };
+        let exact = waiting.head.min_bytes > 1;
+        let look = match seen {
+            Seen::Here(at) => cx.look(at, &state.position, waiting.head.reader, exact),
+            Seen::There(look) => look,
+        };
+        waiting.readable = (waiting.readable + look.readable).saturating_sub(state.readable);
+        state.readable = look.readable;
+        let due = cx.now.mono >= waiting.head.deadline;
+        if look.urgent || due || waiting.readable >= waiting.head.min_bytes {
+            Verdict::Complete(waiting.head.ticket)
+        } else {
+            Verdict::StillParked {
+                known: look.readable,
+            }
+        }
+    }
+
+    /// Answers a fetch with the rows, and forgets it.
+    fn answer(
+        &mut self,
+        cx: &mut ReadContext<'_, D>,
+        ticket: Ticket,
+        rows: Vec<Row<D::File>>,
+        out: &mut Effects<D>,
+    ) {
+        let Some(waiting) = self.stop_waiting(ticket) else {
+            return;
+        };
+        let Waiting {
+            head, set, kind, ..
+        } = waiting;
+        let session = match kind {
+            WaitKind::Sessionless => super::SESSION_NONE,
+            WaitKind::Incremental { id } => id,
+            WaitKind::Create => self.open_session(cx, &head, set, out),
+        };
+        let home = self
+            .sets
+            .get_mut(&set)
+            .expect("an answered fetch has a set");
+        let incremental = matches!(kind, WaitKind::Incremental { .. });
+        let mut answered = Vec::with_capacity(rows.len());
+        let mut subscribe = Vec::new();
+        for Row { slot, at, read } in rows {
+            let Some(state) = home.set.slot_mut(slot) else {
+                continue;
+            };
+            if session != super::SESSION_NONE && state.subscribed != at {
+                subscribe.push((slot, at));
+            }
+            let news = state.has_news(&read);
+            state.tell(&read);
+            let key = state.key.clone();
+            if read.bytes() > 0 {
+                home.set.move_to_end(slot);
+            }
+            if read.bytes() > 0 || read.more || read.error.is_error() {
+                home.set.mark(slot);
+            }
+            if news || !incremental {
+                answered.push(AnswerRow { key, read });
+            }
+        }
+        if session == super::SESSION_NONE {
+            self.drop_set(cx, set, out);
+        }
+        for (slot, at) in subscribe {
+            self.subscribe(cx, set, slot, at, out);
+        }
+        super::answer::push(cx, &head, ErrorCode::NONE, session, answered, out);
+    }
+
+    /// Answers a waiting fetch with an error for the whole of it.
+    pub(super) fn fail(
+        &mut self,
+        cx: &mut ReadContext<'_, D>,
+        ticket: Ticket,
+        error: ErrorCode,
+        session: i32,
+        out: &mut Effects<D>,
+    ) {
+        if let Some(waiting) = self.stop_waiting(ticket) {
+            super::answer::push(cx, &waiting.head, error, session, Vec::new(), out);
+        }
+    }
+
+    /// Takes a fetch out of everything that could complete it.
+    pub(super) fn stop_waiting(&mut self, ticket: Ticket) -> Option<Waiting<D::File>> {
+        let waiting = self.waiting.remove(&ticket)?;
+        self.deadlines.remove(&(waiting.head.deadline, ticket));
+        if let Some(home) = self.sets.get_mut(&waiting.set) {
+            home.waiting = None;
+        }
+        Some(waiting)
+    }
+
+    /// Makes sure that the owner tells of changes. One on another shard was told with the read.
+    fn subscribe(
+        &mut self,
+        cx: &mut ReadContext<'_, D>,
+        set: SetId,
+        slot: u32,
+        at: Option<TopicIdPartition>,
+        out: &mut Effects<D>,
+    ) {
+        let Some(at) = at.filter(|at| owner_shard(*at, cx.shards) == cx.number) else {
+            return;
+        };
+        if self.note_subscription(cx, set, slot, at, out) {
+            let subscriber = Subscriber {
+                home: cx.number,
+                set,
+                slot,
+                remote: None,
+            };
+            self.subscribers.add(at, subscriber);
+        }
+    }
+
+    /// Remembers where a slot is subscribed, and takes the old place back. Whether it is a new
+    /// place.
+    fn note_subscription(
+        &mut self,
+        cx: &mut ReadContext<'_, D>,
+        set: SetId,
+        slot: u32,
+        at: TopicIdPartition,
+        out: &mut Effects<D>,
+    ) -> bool {
+        let slot = self.sets.get_mut(&set).and_then(|it| it.set.slot_mut(slot));
+        let Some(state) = slot else { return false };
+        let before = state.subscribed.replace(at);
+        if let Some(before) = before.filter(|before| *before != at) {
+            self.unsubscribe(cx, set, [before], out);
+        }
+        before != Some(at)
+    }
+}
+
+/// A change of a partition.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Seen {
+    /// Of this shard: it is looked at when somebody waits.
+    Here(TopicIdPartition),
+    /// Of another shard, whose owner looked.
+    There(Look),
+}
+
+/// What a change means for the set that wanted to know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// Nothing waits on the set.
+    Nothing,
+    /// Not enough yet.
+    StillParked {
+        /// What the home now knows to be readable of the partition, in bytes.
+        known: u64,
+    },
+    /// The fetch is to be read and answered.
+    Complete(Ticket),
+}
+
+/// The partition that a client means.
+///
+/// # Errors
+/// UNKNOWN_TOPIC_ID, or UNKNOWN_TOPIC_OR_PARTITION.
+pub(crate) fn resolve<D: Disk>(
+    cx: &mut ReadContext<'_, D>,
+    key: &PartitionKey,
+) -> Result<TopicIdPartition, ErrorCode> {
+    let topic = match key {
+        PartitionKey::Id(id) => cx
+            .image
+            .topic(id.topic_id)
+            .ok_or(ErrorCode::UNKNOWN_TOPIC_ID)?,
+        PartitionKey::Name(name, _) => {
+            let topic = cx.image.topic_by_name(name);
+            topic.ok_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)?
+        }
+    };
+    let partition = key.partition();
+    if !topic.partitions.contains_key(&partition) {
+        return Err(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION);
+    }
+    Ok(TopicIdPartition {
+        topic_id: topic.id,
+        partition,
+    })
+}
+
+/// Sends a part to a shard.
+pub(super) fn push_part<D: Disk>(to: u16, part: FetchPart<D>, out: &mut Effects<D>) {
+    out.push(Effect::Part {
+        to: MachineId::Shard(to),
+        part: Part::Fetch(Box::new(part)),
+    });
+}

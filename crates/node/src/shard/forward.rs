@@ -1,0 +1,386 @@
+//! What the controller decides: requests go there, and its answers come back to the client.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bytes::Bytes;
+use highwater_disk::Disk;
+use highwater_metadata::MetadataImage;
+use highwater_protocol::messages::{
+    create_topics_request::{CreatableTopic, CreateTopicsRequest},
+    create_topics_response::{CreatableTopicResult, CreateTopicsResponse},
+    delete_topics_request::DeleteTopicsRequest,
+    delete_topics_response::{DeletableTopicResult, DeleteTopicsResponse},
+};
+use highwater_protocol::{Request, Response};
+use highwater_types::{ErrorCode, Millis, Mono, NodeId, Now, TopicId, TopicName, Uuid};
+
+use super::describe::is_internal;
+use super::requests::{TO_CONTROLLER, push_answer};
+use super::{Effects, Shard};
+use crate::journal::{JournalEntry, Level};
+use crate::machine::{Answer, ConnId, Effect, PeerError, Ticket, Token};
+
+/// How long an answer is held back until this broker's metadata knows what it says.
+const CATCH_UP_MAX: Millis = Millis::new(1_000);
+/// What is added to a client's own time-out: the controller's answer is better than ours.
+const GRACE: Millis = Millis::new(500);
+
+/// Requests that are with the controller, and answers that wait for the metadata.
+#[derive(Debug, Default)]
+pub(crate) struct Forwarding {
+    sent: BTreeMap<Token, Forwarded>,
+    /// Topics that are being made for clients that only asked for their metadata.
+    auto_creating: BTreeSet<TopicName>,
+    held: Vec<Held>,
+}
+
+/// A request that is with the controller.
+#[derive(Debug)]
+enum Forwarded {
+    Create {
+        ticket: Ticket,
+        version: i16,
+        names: Vec<String>,
+        validate_only: bool,
+    },
+    Delete {
+        ticket: Ticket,
+        version: i16,
+        topics: Vec<(Option<String>, Uuid)>,
+    },
+    AutoCreate {
+        names: Vec<TopicName>,
+    },
+    ProducerIds,
+}
+
+/// An answer that waits until the metadata of this broker has caught up with it, so that a client
+/// that acts on it at once is not told the contrary.
+#[derive(Debug)]
+struct Held {
+    ticket: Ticket,
+    body: Bytes,
+    deadline: Mono,
+    topics: Vec<TopicId>,
+    /// Whether the topics are to be there, or gone.
+    there: bool,
+}
+
+impl Held {
+    fn is_caught_up(&self, image: &MetadataImage) -> bool {
+        self.topics
+            .iter()
+            .all(|id| image.topic(*id).is_some() == self.there)
+    }
+}
+
+impl Forwarding {
+    /// When a held answer is given all the same.
+    pub(crate) fn next_deadline(&self) -> Option<Mono> {
+        self.held.iter().map(|it| it.deadline).min()
+    }
+
+    pub(crate) fn connection_closed(&mut self, conn: ConnId) {
+        self.held.retain(|it| it.ticket.conn != conn);
+        self.sent.retain(|_, forwarded| match forwarded {
+            Forwarded::Create { ticket, .. } | Forwarded::Delete { ticket, .. } => {
+                ticket.conn != conn
+            }
+            Forwarded::AutoCreate { .. } | Forwarded::ProducerIds => true,
+        });
+    }
+}
+
+impl<D: Disk> Shard<D> {
+    /// Sends CreateTopics to the controller.
+    pub(crate) fn forward_create_topics(
+        &mut self,
+        now: Now,
+        (ticket, version): (Ticket, i16),
+        request: CreateTopicsRequest,
+        out: &mut Effects<D>,
+    ) {
+        let names = request.topics.iter().map(|it| it.name.clone()).collect();
+        let validate_only = request.validate_only;
+        let forwarded = Forwarded::Create {
+            ticket,
+            version,
+            names,
+            validate_only,
+        };
+        let time_out = Millis::from_wire(request.timeout_ms);
+        self.send_to_controller(now, forwarded, request.into(), time_out, out);
+    }
+
+    /// Sends DeleteTopics to the controller.
+    pub(crate) fn forward_delete_topics(
+        &mut self,
+        now: Now,
+        (ticket, version): (Ticket, i16),
+        mut request: DeleteTopicsRequest,
+        out: &mut Effects<D>,
+    ) {
+        // Old versions have names only; the newest, which the controller gets, has pairs.
+        for name in std::mem::take(&mut request.topic_names) {
+            let topic = highwater_protocol::messages::delete_topics_request::DeleteTopicState {
+                name: Some(name),
+                ..Default::default()
+            };
+            request.topics.push(topic);
+        }
+        let topics = request
+            .topics
+            .iter()
+            .map(|it| (it.name.clone(), it.topic_id))
+            .collect();
+        let forwarded = Forwarded::Delete {
+            ticket,
+            version,
+            topics,
+        };
+        let time_out = Millis::from_wire(request.timeout_ms);
+        self.send_to_controller(now, forwarded, request.into(), time_out, out);
+    }
+
+    /// Has topics made that a client asked about (`auto.create.topics.enable`), with the
+    /// controller's default partitions and replication factor. Kafka's own topics are left to
+    /// those who need them.
+    pub(crate) fn auto_create_topics(
+        &mut self,
+        now: Now,
+        missing: Vec<TopicName>,
+        out: &mut Effects<D>,
+    ) {
+        let creating = &mut self.serve.forwarding.auto_creating;
+        let names: Vec<TopicName> = missing
+            .into_iter()
+            .filter(|name| !is_internal(name.as_str()) && creating.insert(name.clone()))
+            .collect();
+        if names.is_empty() {
+            return;
+        }
+        let topics = names.iter().map(|name| CreatableTopic {
+            name: name.to_string(),
+            num_partitions: -1,
+            replication_factor: -1,
+            ..Default::default()
+        });
+        let time_out = self.serve.settings.request_timeout;
+        let request = CreateTopicsRequest {
+            topics: topics.collect(),
+            timeout_ms: i32::try_from(time_out.as_u64()).unwrap_or(i32::MAX),
+            validate_only: false,
+        };
+        let forwarded = Forwarded::AutoCreate { names };
+        self.send_to_controller(now, forwarded, request.into(), time_out, out);
+    }
+
+    /// Asks the controller for a block of producer ids.
+    pub(crate) fn send_for_producer_ids(
+        &mut self,
+        now: Now,
+        request: Request,
+        out: &mut Effects<D>,
+    ) {
+        let time_out = self.serve.settings.request_timeout;
+        self.send_to_controller(now, Forwarded::ProducerIds, request, time_out, out);
+    }
+
+    /// Takes the controller's answer, or learns that there is none.
+    pub(crate) fn handle_peer_answer(
+        &mut self,
+        now: Now,
+        token: Token,
+        result: Result<Response, PeerError>,
+        out: &mut Effects<D>,
+    ) {
+        let Some(forwarded) = self.serve.forwarding.sent.remove(&token) else {
+            return;
+        };
+        match forwarded {
+            Forwarded::Create {
+                ticket,
+                version,
+                names,
+                validate_only,
+            } => {
+                let response = match result {
+                    Ok(Response::CreateTopics(response)) => response,
+                    other => not_created(names, no_answer(&other)),
+                };
+                let made = response
+                    .topics
+                    .iter()
+                    .filter(|it| !it.error_code.is_error());
+                let made = made.map(|it| it.topic_id).filter(|_| !validate_only);
+                let topics = named(made);
+                self.give_or_hold(now, (ticket, version), response.into(), topics, true, out);
+            }
+            Forwarded::Delete {
+                ticket,
+                version,
+                topics,
+            } => {
+                let response = match result {
+                    Ok(Response::DeleteTopics(response)) => response,
+                    other => not_deleted(topics, no_answer(&other)),
+                };
+                let gone = response
+                    .responses
+                    .iter()
+                    .filter(|it| !it.error_code.is_error());
+                let topics = named(gone.map(|it| it.topic_id));
+                self.give_or_hold(now, (ticket, version), response.into(), topics, false, out);
+            }
+            Forwarded::AutoCreate { names } => {
+                for name in &names {
+                    self.serve.forwarding.auto_creating.remove(name);
+                }
+                tell_auto_created(&result, out);
+            }
+            Forwarded::ProducerIds => self.producer_ids_came(now, result, out),
+        }
+    }
+
+    /// Gives the answers whose time has come: the metadata has caught up, or never mind.
+    pub(crate) fn give_held_answers(&mut self, now: Now, out: &mut Effects<D>) {
+        let image = &self.image;
+        self.serve.forwarding.held.retain(|held| {
+            let give = held.is_caught_up(image) || held.deadline <= now.mono;
+            if give {
+                let answer = Answer::bytes(held.body.clone());
+                out.push(Effect::Answer {
+                    ticket: held.ticket,
+                    answer,
+                });
+            }
+            !give
+        });
+    }
+
+    fn give_or_hold(
+        &mut self,
+        now: Now,
+        (ticket, version): (Ticket, i16),
+        response: Response,
+        topics: Vec<TopicId>,
+        there: bool,
+        out: &mut Effects<D>,
+    ) {
+        let body = match response.encode(version) {
+            Ok(body) => body,
+            Err(_) => {
+                push_answer(ticket, version, &response, out);
+                return;
+            }
+        };
+        let deadline = now.mono.plus(CATCH_UP_MAX);
+        self.serve.forwarding.held.push(Held {
+            ticket,
+            body,
+            deadline,
+            topics,
+            there,
+        });
+        self.give_held_answers(now, out);
+    }
+
+    fn send_to_controller(
+        &mut self,
+        now: Now,
+        forwarded: Forwarded,
+        request: Request,
+        time_out: Millis,
+        out: &mut Effects<D>,
+    ) {
+        let token = self.new_token();
+        self.serve.forwarding.sent.insert(token, forwarded);
+        let deadline = now.mono.plus(time_out).plus(GRACE);
+        let peer = self.controller_id();
+        out.push(Effect::Send {
+            peer,
+            listener: TO_CONTROLLER,
+            token,
+            request,
+            deadline,
+        });
+    }
+
+    /// The active controller. Until there are quorums of several nodes it is in this process.
+    const fn controller_id(&self) -> NodeId {
+        self.node_id
+    }
+}
+
+fn named(ids: impl Iterator<Item = Uuid>) -> Vec<TopicId> {
+    ids.filter(|id| !id.is_zero()).map(TopicId::new).collect()
+}
+
+/// What a client is told when the controller said nothing that makes sense.
+fn no_answer(result: &Result<Response, PeerError>) -> ErrorCode {
+    match result {
+        Ok(_) | Err(PeerError::Malformed) => ErrorCode::UNKNOWN_SERVER_ERROR,
+        Err(PeerError::Unsupported) => ErrorCode::UNSUPPORTED_VERSION,
+        Err(PeerError::Disconnected | PeerError::TimedOut) => ErrorCode::REQUEST_TIMED_OUT,
+    }
+}
+
+fn not_created(names: Vec<String>, error_code: ErrorCode) -> CreateTopicsResponse {
+    let topics = names.into_iter().map(|name| CreatableTopicResult {
+        name,
+        error_code,
+        error_message: Some(no_answer_text(error_code)),
+        ..Default::default()
+    });
+    CreateTopicsResponse {
+        throttle_time_ms: 0,
+        topics: topics.collect(),
+    }
+}
+
+fn not_deleted(topics: Vec<(Option<String>, Uuid)>, error_code: ErrorCode) -> DeleteTopicsResponse {
+    let responses = topics
+        .into_iter()
+        .map(|(name, topic_id)| DeletableTopicResult {
+            name,
+            topic_id,
+            error_code,
+            error_message: Some(no_answer_text(error_code)),
+        });
+    DeleteTopicsResponse {
+        throttle_time_ms: 0,
+        responses: responses.collect(),
+    }
+}
+
+fn no_answer_text(error_code: ErrorCode) -> String {
+    match error_code {
+        ErrorCode::REQUEST_TIMED_OUT => {
+            "The controller did not answer in time; the change may still be made.".to_owned()
+        }
+        code => format!("The controller did not answer as expected: {code}."),
+    }
+}
+
+/// Nobody waits for topics that are made on the side, so failures are told here.
+fn tell_auto_created<D: Disk>(result: &Result<Response, PeerError>, out: &mut Effects<D>) {
+    match result {
+        Ok(Response::CreateTopics(response)) => {
+            let failed = response.topics.iter().filter(|it| {
+                // Somebody else was faster: just as well.
+                it.error_code.is_error() && it.error_code != ErrorCode::TOPIC_ALREADY_EXISTS
+            });
+            for topic in failed {
+                let why = topic.error_message.as_deref().unwrap_or_default();
+                let name = topic.name.as_str();
+                let text = format!("topic {name} was not made: {}: {why}", topic.error_code);
+                out.push(Effect::Event(JournalEntry::text(Level::Warn, text)));
+            }
+        }
+        other => {
+            let code = no_answer(other);
+            let text = format!("topics were not made: {}", no_answer_text(code));
+            out.push(Effect::Event(JournalEntry::text(Level::Warn, text)));
+        }
+    }
+}
