@@ -115,7 +115,11 @@ impl PrepareBatch {
     /// # Errors
     /// What is wrong with the batch.
     pub fn run(self) -> BatchPrepared {
-        let Self { records, rules, compressor } = self;
+        let Self {
+            records,
+            rules,
+            compressor,
+        } = self;
         let validated = validate(&records, &rules)?;
         if !validated.needs_recompression {
             return Ok((records, validated));
@@ -128,7 +132,9 @@ impl PrepareBatch {
 impl<D: Disk> WriteFiles<D> {
     fn run(self, b: &Blocking) -> Result<(), DiskError> {
         let Self { disk, files } = self;
-        files.iter().try_for_each(|(path, bytes)| disk.replace(path, bytes, b))
+        files
+            .iter()
+            .try_for_each(|(path, bytes)| disk.replace(path, bytes, b))
     }
 }
 

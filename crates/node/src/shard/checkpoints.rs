@@ -68,8 +68,6 @@ pub struct Files {
 /// When a shard sends its lines, and what it keeps for others.
 #[derive(Debug)]
 pub struct CheckpointState {
-    number: u16,
-    shards: u16,
     recovery_points: Pace,
     high_watermarks: Pace,
     log_starts: Pace,
@@ -114,8 +112,16 @@ impl Lines {
 }
 
 impl Files {
-    const NONE: Self = Self { recovery_points: false, high_watermarks: false, log_starts: false };
-    const ALL: Self = Self { recovery_points: true, high_watermarks: true, log_starts: true };
+    const NONE: Self = Self {
+        recovery_points: false,
+        high_watermarks: false,
+        log_starts: false,
+    };
+    const ALL: Self = Self {
+        recovery_points: true,
+        high_watermarks: true,
+        log_starts: true,
+    };
 
     const fn and(self, other: Self) -> Self {
         Self {
@@ -128,7 +134,11 @@ impl Files {
 
 impl Pace {
     const fn new(interval: Millis) -> Self {
-        Self { interval, changed: false, written: Mono::START }
+        Self {
+            interval,
+            changed: false,
+            written: Mono::START,
+        }
     }
 
     fn due(&self) -> Option<Mono> {
@@ -148,10 +158,10 @@ impl Pace {
 impl CheckpointState {
     pub(crate) fn new(number: u16, shards: u16, dirs: usize, settings: &ShardSettings) -> Self {
         let numbers = (0_u16..).take(dirs);
-        let kept = numbers.filter(|dir| dir % shards == number).map(LogDirNumber);
+        let kept = numbers
+            .filter(|dir| dir % shards == number)
+            .map(LogDirNumber);
         Self {
-            number,
-            shards,
             recovery_points: Pace::new(settings.recovery_point_checkpoint_interval),
             high_watermarks: Pace::new(settings.high_watermark_checkpoint_interval),
             log_starts: Pace::new(settings.log_start_checkpoint_interval),
@@ -185,7 +195,10 @@ impl CheckpointState {
 
     /// The directories whose last lines were given up.
     pub(crate) fn not_last_written(&self) -> impl Iterator<Item = LogDirNumber> {
-        self.last_written.iter().filter(|(_, written)| !**written).map(|(dir, _)| *dir)
+        self.last_written
+            .iter()
+            .filter(|(_, written)| !**written)
+            .map(|(dir, _)| *dir)
     }
 }
 
@@ -194,14 +207,22 @@ impl KeptDir {
         let file = |wanted: bool, name: &str, offset: fn(&Lines) -> Option<Offset>| {
             let lines = self.by_shard.values().flatten();
             let offsets = lines.filter_map(|(log, lines)| Some((log.clone(), offset(lines)?)));
-            let checkpoint = || OffsetCheckpoint { offsets: offsets.collect() };
+            let checkpoint = || OffsetCheckpoint {
+                offsets: offsets.collect(),
+            };
             wanted.then(|| (PathBuf::from(name), checkpoint().encode()))
         };
         let wanted = self.wanted;
         [
-            file(wanted.recovery_points, RECOVERY_POINT_FILE, |lines| lines.recovery_point),
-            file(wanted.log_starts, LOG_START_FILE, |lines| lines.log_start_offset),
-            file(wanted.high_watermarks, HIGH_WATERMARK_FILE, |lines| lines.high_watermark),
+            file(wanted.recovery_points, RECOVERY_POINT_FILE, |lines| {
+                lines.recovery_point
+            }),
+            file(wanted.log_starts, LOG_START_FILE, |lines| {
+                lines.log_start_offset
+            }),
+            file(wanted.high_watermarks, HIGH_WATERMARK_FILE, |lines| {
+                lines.high_watermark
+            }),
         ]
         .into_iter()
         .flatten()
@@ -234,7 +255,10 @@ impl<D: Disk> Shard<D> {
         }
         let mut by_dir: BTreeMap<LogDirNumber, BTreeMap<TopicPartition, Lines>> = BTreeMap::new();
         for partition in self.partitions.iter() {
-            by_dir.entry(partition.dir).or_default().insert(partition.name.clone(), partition.lines());
+            by_dir
+                .entry(partition.dir)
+                .or_default()
+                .insert(partition.name.clone(), partition.lines());
         }
         for dir in self.dir_numbers() {
             let lines = by_dir.remove(&dir).unwrap_or_default();
@@ -265,12 +289,21 @@ impl<D: Disk> Shard<D> {
         out: &mut Effects<D>,
     ) {
         let keeper = dir.0 % self.shards;
-        let part = CheckpointPart::Lines { shard: self.number, dir, files, lines, last };
+        let part = CheckpointPart::Lines {
+            shard: self.number,
+            dir,
+            files,
+            lines,
+            last,
+        };
         if keeper == self.number {
             self.handle_checkpoint_part(now, part, out);
         } else {
             let to = MachineId::Shard(keeper);
-            out.push(Effect::Part { to, part: Part::Checkpoint(Box::new(part)) });
+            out.push(Effect::Part {
+                to,
+                part: Part::Checkpoint(Box::new(part)),
+            });
         }
     }
 
@@ -282,7 +315,13 @@ impl<D: Disk> Shard<D> {
         out: &mut Effects<D>,
     ) {
         match part {
-            CheckpointPart::Lines { shard, dir, files, lines, last } => {
+            CheckpointPart::Lines {
+                shard,
+                dir,
+                files,
+                lines,
+                last,
+            } => {
                 let kept = self.checkpoints.kept.get_mut(&dir);
                 let kept = kept.expect("lines are sent to the keeper of their directory");
                 kept.by_shard.insert(shard, lines);
@@ -303,17 +342,24 @@ impl<D: Disk> Shard<D> {
         let disk = self.online_dir(dir).map(|dir| dir.disk.clone());
         let token = self.new_token();
         let shards = usize::from(self.shards);
-        let Some(kept) = self.checkpoints.kept.get_mut(&dir) else { return };
+        let Some(kept) = self.checkpoints.kept.get_mut(&dir) else {
+            return;
+        };
         if kept.in_flight || kept.by_shard.len() < shards {
             return;
         }
-        if kept.wanted != Files::NONE && let Some(disk) = disk {
+        if kept.wanted != Files::NONE
+            && let Some(disk) = disk
+        {
             let files = kept.encode();
             kept.wanted = Files::NONE;
             kept.in_flight = true;
             self.checkpoints.writing.insert(token, dir);
             let work = Work::WriteFiles(WriteFiles { disk, files });
-            out.push(Effect::Job { token, job: Job { dir, work } });
+            out.push(Effect::Job {
+                token,
+                job: Job { dir, work },
+            });
         } else if kept.closed_shards.len() == shards && !kept.told {
             kept.told = true;
             let written = !kept.failed;
@@ -331,7 +377,10 @@ impl<D: Disk> Shard<D> {
         let written = written && self.online_dir(dir).is_some();
         for shard in (0..self.shards).filter(|shard| *shard != self.number) {
             let part = Box::new(CheckpointPart::LastWritten { dir, written });
-            out.push(Effect::Part { to: MachineId::Shard(shard), part: Part::Checkpoint(part) });
+            out.push(Effect::Part {
+                to: MachineId::Shard(shard),
+                part: Part::Checkpoint(part),
+            });
         }
         self.handle_checkpoint_part(now, CheckpointPart::LastWritten { dir, written }, out);
     }
@@ -344,7 +393,11 @@ impl<D: Disk> Shard<D> {
         result: Result<(), DiskError>,
         out: &mut Effects<D>,
     ) {
-        let dir = self.checkpoints.writing.remove(&token).expect("a write that is out");
+        let dir = self
+            .checkpoints
+            .writing
+            .remove(&token)
+            .expect("a write that is out");
         if let Some(kept) = self.checkpoints.kept.get_mut(&dir) {
             kept.in_flight = false;
             kept.failed = result.is_err();

@@ -115,9 +115,12 @@ impl ShardSettings {
 pub fn owner_shard(partition: TopicIdPartition, shards: u16) -> u16 {
     let id = partition.topic_id.uuid().to_bytes();
     let number = partition.partition.raw().to_be_bytes();
-    let hash = id.iter().chain(&number).fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
-    });
+    let hash = id
+        .iter()
+        .chain(&number)
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+            (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+        });
     // The low bits of FNV-1a are weak; fold the high half in.
     let owner = (hash ^ (hash >> 32)) % u64::from(shards.max(1));
     u16::try_from(owner).expect("a remainder of a u16")
@@ -134,17 +137,26 @@ mod tests {
         let mut owned = [0_u32; 3];
         for number in 0..300 {
             let topic_id = TopicId::new(Uuid::from_u128(1 << 100));
-            let id = TopicIdPartition { topic_id, partition: PartitionIndex::new(number) };
+            let id = TopicIdPartition {
+                topic_id,
+                partition: PartitionIndex::new(number),
+            };
             assert_eq!(owner_shard(id, 1), 0);
             owned[usize::from(owner_shard(id, 3))] += 1;
         }
-        assert!(owned.iter().all(|count| (60..140).contains(count)), "{owned:?}");
+        assert!(
+            owned.iter().all(|count| (60..140).contains(count)),
+            "{owned:?}"
+        );
     }
 
     #[test]
     fn every_key_that_a_shard_reads_has_a_default() {
         let settings = ShardSettings::new(&BrokerConfig::default(), false);
-        assert_eq!(settings.high_watermark_checkpoint_interval, Millis::new(5000));
+        assert_eq!(
+            settings.high_watermark_checkpoint_interval,
+            Millis::new(5000)
+        );
         assert_eq!(settings.retention_check_interval, Millis::new(300_000));
         assert_eq!(settings.decompressed_batch_bytes_max, 256 << 20);
     }

@@ -22,7 +22,9 @@ impl<D: Disk> Shard<D> {
         self.lifecycle.to_open.clear();
         for id in self.partitions.ids() {
             self.end_waiting_appends(id, ErrorCode::NOT_LEADER_OR_FOLLOWER, out);
-            let Some(partition) = self.partitions.remove(id) else { continue };
+            let Some(partition) = self.partitions.remove(id) else {
+                continue;
+            };
             let lines = partition.lines();
             let (dir, name) = (partition.dir, partition.name);
             match partition.state {
@@ -53,11 +55,18 @@ impl<D: Disk> Shard<D> {
         let token = self.new_token();
         self.lifecycle.closing.insert(token, (dir, name));
         let work = Work::CloseLog(Box::new(log.close()));
-        out.push(Effect::Job { token, job: Job { dir, work } });
+        out.push(Effect::Job {
+            token,
+            job: Job { dir, work },
+        });
     }
 
     fn keep_last_lines(&mut self, dir: LogDirNumber, name: TopicPartition, lines: Lines) {
-        self.lifecycle.last_lines.entry(dir).or_default().insert(name, lines);
+        self.lifecycle
+            .last_lines
+            .entry(dir)
+            .or_default()
+            .insert(name, lines);
     }
 
     /// A log is closed, or could not be: the next start scans it then.
@@ -68,7 +77,11 @@ impl<D: Disk> Shard<D> {
         result: Result<Closed, DiskError>,
         out: &mut Effects<D>,
     ) {
-        let (dir, name) = self.lifecycle.closing.remove(&token).expect("a close that is out");
+        let (dir, name) = self
+            .lifecycle
+            .closing
+            .remove(&token)
+            .expect("a close that is out");
         match result {
             Ok(closed) => {
                 let lines = self.lifecycle.last_lines.entry(dir).or_default();
@@ -80,7 +93,10 @@ impl<D: Disk> Shard<D> {
             Err(why) => {
                 self.lifecycle.unclean.insert(dir);
                 let why = format!("not closed cleanly: {why}");
-                let happening = Happening::PartitionFailed { partition: name, why };
+                let happening = Happening::PartitionFailed {
+                    partition: name,
+                    why,
+                };
                 self.journal(Level::Error, happening, out);
             }
         }
@@ -103,11 +119,17 @@ impl<D: Disk> Shard<D> {
             self.send_last_lines(now, by_dir, out);
             return;
         }
-        if self.dir_numbers().all(|dir| self.checkpoints.is_last_written(dir)) {
+        if self
+            .dir_numbers()
+            .all(|dir| self.checkpoints.is_last_written(dir))
+        {
             self.lifecycle.phase = Phase::Closed;
             let mut unclean = std::mem::take(&mut self.lifecycle.unclean);
             unclean.extend(self.checkpoints.not_last_written());
-            out.push(Effect::Part { to: MachineId::Control, part: Part::Closed { unclean } });
+            out.push(Effect::Part {
+                to: MachineId::Control,
+                part: Part::Closed { unclean },
+            });
             out.push(Effect::Stopped);
         }
     }

@@ -56,7 +56,9 @@ impl<D: Disk> Shard<D> {
         out: &mut Effects<D>,
     ) {
         self.end_waiting_appends(id, ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, out);
-        let Some(partition) = self.partitions.remove(id) else { return };
+        let Some(partition) = self.partitions.remove(id) else {
+            return;
+        };
         let (name, dir) = (partition.name.clone(), partition.dir);
         match partition.state {
             PartitionState::Online(online) => self.delete_log(now, dir, online.log, out),
@@ -94,8 +96,17 @@ impl<D: Disk> Shard<D> {
             Ok(job) => {
                 let renamed_to = job.dir().display().to_string();
                 let due = job.not_before();
-                self.remove_at(due, DelayedRemoval { dir, removal: Removal::Log(job) });
-                let happening = Happening::LogDeleted { partition: name, renamed_to };
+                self.remove_at(
+                    due,
+                    DelayedRemoval {
+                        dir,
+                        removal: Removal::Log(job),
+                    },
+                );
+                let happening = Happening::LogDeleted {
+                    partition: name,
+                    renamed_to,
+                };
                 self.journal(Level::Info, happening, out);
             }
             Err(why) => journal_stays(&name, &why, out),
@@ -117,7 +128,10 @@ impl<D: Disk> Shard<D> {
             Ok(renamed_to) => {
                 let due = now.mono.plus(delay);
                 self.remove_dir_at(due, dir, PathBuf::from(&renamed_to));
-                let happening = Happening::LogDeleted { partition: name.clone(), renamed_to };
+                let happening = Happening::LogDeleted {
+                    partition: name.clone(),
+                    renamed_to,
+                };
                 self.journal(Level::Info, happening, out);
             }
             Err(why) if why.is_not_found() => {}
@@ -162,7 +176,9 @@ impl<D: Disk> Shard<D> {
     /// Queues a removal for its time.
     pub(super) fn remove_at(&mut self, due: Mono, removal: DelayedRemoval<D>) {
         self.lifecycle.delayed_count += 1;
-        self.lifecycle.delayed.insert((due, self.lifecycle.delayed_count), removal);
+        self.lifecycle
+            .delayed
+            .insert((due, self.lifecycle.delayed_count), removal);
     }
 
     /// Starts the removals whose time has come.
@@ -173,7 +189,10 @@ impl<D: Disk> Shard<D> {
             if self.online_dir(dir).is_some() {
                 let token = self.new_token();
                 let work = Work::Remove(removal);
-                out.push(Effect::Job { token, job: Job { dir, work } });
+                out.push(Effect::Job {
+                    token,
+                    job: Job { dir, work },
+                });
             }
         }
     }
@@ -182,10 +201,15 @@ impl<D: Disk> Shard<D> {
     pub(super) fn remove_leftovers(&mut self, out: &mut Effects<D>) {
         let leftovers = std::mem::take(&mut self.lifecycle.leftovers);
         for (dir, paths) in leftovers {
-            let Some(disk) = self.online_dir(dir).map(|dir| dir.disk.clone()) else { continue };
+            let Some(disk) = self.online_dir(dir).map(|dir| dir.disk.clone()) else {
+                continue;
+            };
             let token = self.new_token();
             let work = Work::Remove(Removal::Paths(disk, paths));
-            out.push(Effect::Job { token, job: Job { dir, work } });
+            out.push(Effect::Job {
+                token,
+                job: Job { dir, work },
+            });
         }
     }
 

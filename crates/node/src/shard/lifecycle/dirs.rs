@@ -31,10 +31,15 @@ pub(crate) struct Inventory {
 
 /// The directories, and what was found in them.
 pub(crate) fn split<D: Disk>(dirs: Vec<ShardDir<D>>) -> (Vec<LogDir<D>>, Inventory) {
-    let mut inventory = Inventory { found: Vec::new(), leftovers: Vec::new() };
+    let mut inventory = Inventory {
+        found: Vec::new(),
+        leftovers: Vec::new(),
+    };
     let mut split = Vec::with_capacity(dirs.len());
     for (number, dir) in (0_u16..).map(LogDirNumber).zip(dirs) {
-        inventory.found.extend(dir.found.into_iter().map(|log| (number, log)));
+        inventory
+            .found
+            .extend(dir.found.into_iter().map(|log| (number, log)));
         if !dir.leftovers.is_empty() {
             inventory.leftovers.push((number, dir.leftovers));
         }
@@ -52,7 +57,9 @@ pub(crate) fn split<D: Disk>(dirs: Vec<ShardDir<D>>) -> (Vec<LogDir<D>>, Invento
 impl<D: Disk> Shard<D> {
     /// A directory that may be used.
     pub(crate) fn online_dir(&self, number: LogDirNumber) -> Option<&LogDir<D>> {
-        self.dirs.get(usize::from(number.0)).filter(|dir| !dir.offline)
+        self.dirs
+            .get(usize::from(number.0))
+            .filter(|dir| !dir.offline)
     }
 
     pub(crate) fn dir_mut(&mut self, number: LogDirNumber) -> Option<&mut LogDir<D>> {
@@ -86,9 +93,17 @@ impl<D: Disk> Shard<D> {
             return;
         }
         let why = why.to_string();
-        let others = (0..self.shards).filter(|other| *other != self.number).map(MachineId::Shard);
+        let others = (0..self.shards)
+            .filter(|other| *other != self.number)
+            .map(MachineId::Shard);
         for to in std::iter::once(MachineId::Control).chain(others) {
-            out.push(Effect::Part { to, part: Part::DirOffline { dir: number, why: why.clone() } });
+            out.push(Effect::Part {
+                to,
+                part: Part::DirOffline {
+                    dir: number,
+                    why: why.clone(),
+                },
+            });
         }
         self.take_dir_offline(now, number, &why, out);
     }
@@ -101,14 +116,26 @@ impl<D: Disk> Shard<D> {
         why: &str,
         out: &mut Effects<D>,
     ) {
-        let Some(dir) = self.dir_mut(number).filter(|dir| !dir.offline) else { return };
+        let Some(dir) = self.dir_mut(number).filter(|dir| !dir.offline) else {
+            return;
+        };
         dir.offline = true;
         let path = dir.disk.root().display().to_string();
-        let happening = Happening::DirOffline { dir: number, path, why: why.to_owned() };
+        let happening = Happening::DirOffline {
+            dir: number,
+            path,
+            why: why.to_owned(),
+        };
         self.journal(Level::Error, happening, out);
-        self.lifecycle.to_open.retain(|request| request.dir != number);
-        let ids: Vec<_> =
-            self.partitions.iter().filter(|it| it.dir == number).map(|it| it.id).collect();
+        self.lifecycle
+            .to_open
+            .retain(|request| request.dir != number);
+        let ids: Vec<_> = self
+            .partitions
+            .iter()
+            .filter(|it| it.dir == number)
+            .map(|it| it.id)
+            .collect();
         for id in ids {
             self.fail_partition(id, "its log directory is offline", out);
         }
@@ -117,13 +144,10 @@ impl<D: Disk> Shard<D> {
     }
 
     /// Stops one partition: KAFKA_STORAGE_ERROR from now on. Others go on.
-    pub(crate) fn fail_partition(
-        &mut self,
-        id: TopicIdPartition,
-        why: &str,
-        out: &mut Effects<D>,
-    ) {
-        let Some(partition) = self.partitions.find_mut(id) else { return };
+    pub(crate) fn fail_partition(&mut self, id: TopicIdPartition, why: &str, out: &mut Effects<D>) {
+        let Some(partition) = self.partitions.find_mut(id) else {
+            return;
+        };
         partition.kept = partition.lines();
         let before = std::mem::replace(&mut partition.state, PartitionState::Failed);
         self.end_waiting_appends(id, ErrorCode::KAFKA_STORAGE_ERROR, out);

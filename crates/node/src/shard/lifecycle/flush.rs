@@ -11,9 +11,13 @@ impl<D: Disk> Shard<D> {
     /// for the next, so one sync serves many (group commit).
     pub(crate) fn start_sync(&mut self, now: Now, id: TopicIdPartition, out: &mut Effects<D>) {
         let token = self.new_token();
-        let Some(partition) = self.partitions.find_mut(id) else { return };
+        let Some(partition) = self.partitions.find_mut(id) else {
+            return;
+        };
         let dir = partition.dir;
-        let Ok(online) = partition.online_mut() else { return };
+        let Ok(online) = partition.online_mut() else {
+            return;
+        };
         if online.sync_in_flight {
             return;
         }
@@ -22,7 +26,10 @@ impl<D: Disk> Shard<D> {
                 online.sync_in_flight = true;
                 self.lifecycle.syncing.insert(token, id);
                 let work = Work::SyncLog(job);
-                out.push(Effect::Job { token, job: Job { dir, work } });
+                out.push(Effect::Job {
+                    token,
+                    job: Job { dir, work },
+                });
             }
             Ok(None) => {}
             Err(why) => self.fail_partition(id, &why.to_string(), out),
@@ -38,10 +45,18 @@ impl<D: Disk> Shard<D> {
         synced: Synced,
         out: &mut Effects<D>,
     ) {
-        let id = self.lifecycle.syncing.remove(&token).expect("a sync that is out");
-        let Some(partition) = self.partitions.find_mut(id) else { return };
+        let id = self
+            .lifecycle
+            .syncing
+            .remove(&token)
+            .expect("a sync that is out");
+        let Some(partition) = self.partitions.find_mut(id) else {
+            return;
+        };
         let dir = partition.dir;
-        let Ok(online) = partition.online_mut() else { return };
+        let Ok(online) = partition.online_mut() else {
+            return;
+        };
         online.sync_in_flight = false;
         match online.log.synced(synced) {
             Ok(flushed) => {
@@ -57,7 +72,9 @@ impl<D: Disk> Shard<D> {
 
     /// What a log asks for once it grew: a sync after a roll, a tick for `flush.ms`.
     pub(crate) fn after_append(&mut self, now: Now, id: TopicIdPartition, out: &mut Effects<D>) {
-        let Some(online) = self.partitions.online_mut(id) else { return };
+        let Some(online) = self.partitions.online_mut(id) else {
+            return;
+        };
         let deadline = online.replica.next_deadline();
         let due = online.log.flush_due(now);
         if let Some(deadline) = deadline {
@@ -82,7 +99,10 @@ impl<D: Disk> Shard<D> {
                 replica.handle_tick(now, outputs);
             });
             // The entry may have been of before a sync; then the replica has another deadline.
-            let next = self.partitions.online_mut(id).and_then(|it| it.replica.next_deadline());
+            let next = self
+                .partitions
+                .online_mut(id)
+                .and_then(|it| it.replica.next_deadline());
             if let Some(next) = next.filter(|next| *next > now.mono) {
                 self.lifecycle.flush_deadlines.insert((next, id));
             }

@@ -38,11 +38,13 @@ impl<D: Disk> Shard<D> {
             match update.changed {
                 Changed::Everything => self.apply_every_topic(now, out),
                 Changed::Topics(topics) => {
-                    topics.iter().for_each(|topic| self.apply_topic(now, *topic, out));
+                    topics
+                        .iter()
+                        .for_each(|topic| self.apply_topic(now, *topic, out));
                 }
             }
         }
-        self.start_open_jobs(out);
+        self.start_open_jobs(now, out);
         self.note_if_loaded(out);
     }
 
@@ -61,23 +63,42 @@ impl<D: Disk> Shard<D> {
 
     fn is_where_it_belongs(&self, dir: LogDirNumber, log: &FoundLog) -> bool {
         let id = self.dirs.get(usize::from(dir.0)).map(|dir| dir.id);
-        let Some(topic_id) = log.topic_id else { return false };
-        let at = TopicIdPartition { topic_id, partition: log.topic_partition.partition };
-        self.image.partition(at).map(|it| it.directory(self.node_id)) == id
+        let Some(topic_id) = log.topic_id else {
+            return false;
+        };
+        let at = TopicIdPartition {
+            topic_id,
+            partition: log.topic_partition.partition,
+        };
+        self.image
+            .partition(at)
+            .map(|it| it.directory(self.node_id))
+            == id
     }
 
     fn wanted(&self, log: &FoundLog) -> Result<TopicIdPartition, &'static str> {
-        let topic_id = log.topic_id.ok_or("partition.metadata is missing or unreadable")?;
-        let topic = self.image.topic(topic_id).ok_or("the metadata has no such topic id")?;
+        let topic_id = log
+            .topic_id
+            .ok_or("partition.metadata is missing or unreadable")?;
+        let topic = self
+            .image
+            .topic(topic_id)
+            .ok_or("the metadata has no such topic id")?;
         let number = log.topic_partition.partition;
         if topic.name != log.topic_partition.topic {
             return Err("the metadata has another name for its topic id");
         }
-        let image = topic.partitions.get(&number).ok_or("the metadata has no such partition")?;
+        let image = topic
+            .partitions
+            .get(&number)
+            .ok_or("the metadata has no such partition")?;
         if !is_assigned(image, self.node_id) {
             return Err("the metadata assigns it to other brokers");
         }
-        let id = TopicIdPartition { topic_id, partition: number };
+        let id = TopicIdPartition {
+            topic_id,
+            partition: number,
+        };
         if self.partitions.find(id).is_some() {
             return Err("another log directory has it");
         }
@@ -99,15 +120,18 @@ impl<D: Disk> Shard<D> {
 
     fn apply_every_topic(&mut self, now: Now, out: &mut Effects<D>) {
         let gone = self.partitions.ids().into_iter().map(|id| id.topic_id);
-        let topics: BTreeSet<TopicId> =
-            gone.chain(self.image.topics.keys().copied()).collect();
-        topics.into_iter().for_each(|topic| self.apply_topic(now, topic, out));
+        let topics: BTreeSet<TopicId> = gone.chain(self.image.topics.keys().copied()).collect();
+        topics
+            .into_iter()
+            .for_each(|topic| self.apply_topic(now, topic, out));
     }
 
     fn apply_topic(&mut self, now: Now, topic_id: TopicId, out: &mut Effects<D>) {
         let topic = self.image.topic(topic_id).cloned();
         for id in self.partitions.ids_of_topic(topic_id) {
-            let image = topic.as_ref().and_then(|topic| topic.partitions.get(&id.partition));
+            let image = topic
+                .as_ref()
+                .and_then(|topic| topic.partitions.get(&id.partition));
             if !image.is_some_and(|image| is_assigned(image, self.node_id)) {
                 self.delete_partition(now, id, out);
             }
@@ -115,28 +139,33 @@ impl<D: Disk> Shard<D> {
         let Some(topic) = topic else { return };
         let settings = self.topic_settings(&topic.name);
         for (number, image) in topic.partitions.iter() {
-            let id = TopicIdPartition { topic_id, partition: *number };
+            let id = TopicIdPartition {
+                topic_id,
+                partition: *number,
+            };
             if !is_assigned(image, self.node_id) || owner_shard(id, self.shards) != self.number {
                 continue;
             }
             if self.partitions.find(id).is_some() {
                 self.update_partition(now, id, image, &settings, out);
             } else {
-                self.create_partition(now, id, &topic, image, &settings, out);
+                self.create_partition(id, &topic, image, &settings, out);
             }
         }
     }
 
     fn create_partition(
         &mut self,
-        now: Now,
         id: TopicIdPartition,
         topic: &TopicImage,
         image: &PartitionImage,
         settings: &Arc<TopicSettings>,
         out: &mut Effects<D>,
     ) {
-        let name = TopicPartition { topic: topic.name.clone(), partition: id.partition };
+        let name = TopicPartition {
+            topic: topic.name.clone(),
+            partition: id.partition,
+        };
         let dir = self.choose_dir(image.directory(self.node_id));
         let at = dir.unwrap_or(LogDirNumber(0));
         let partition = Partition::opening(id, name, at, Arc::clone(settings), true);
@@ -156,12 +185,20 @@ impl<D: Disk> Shard<D> {
         settings: &Arc<TopicSettings>,
         out: &mut Effects<D>,
     ) {
-        let Some(partition) = self.partitions.find_mut(id) else { return };
+        let Some(partition) = self.partitions.find_mut(id) else {
+            return;
+        };
         let configured = partition.settings != *settings;
         partition.settings = Arc::clone(settings);
         if configured && let PartitionState::Online(online) = &mut partition.state {
-            let jitter = online.log.config().segment_jitter_ms.min(settings.segment_jitter_ms);
-            online.log.set_config(log_config(settings, &self.settings, jitter));
+            let jitter = online
+                .log
+                .config()
+                .segment_jitter_ms
+                .min(settings.segment_jitter_ms);
+            online
+                .log
+                .set_config(log_config(settings, &self.settings, jitter));
             let config = replica_config(settings);
             self.with_replica(now, id, out, |replica, outputs| {
                 replica.handle_config(now, config, outputs);
@@ -194,7 +231,9 @@ impl<D: Disk> Shard<D> {
             dynamic_default: image.config(ResourceKind::Broker, "").map(Arc::as_ref),
             static_config: &self.broker_config,
         };
-        let own = image.config(ResourceKind::Topic, topic.as_str()).map(Arc::as_ref);
+        let own = image
+            .config(ResourceKind::Topic, topic.as_str())
+            .map(Arc::as_ref);
         Arc::new(TopicSettings::resolve(layers, own))
     }
 

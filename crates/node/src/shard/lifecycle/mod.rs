@@ -123,12 +123,20 @@ impl<D: Disk> Shard<D> {
     pub(crate) fn lifecycle_tick(&mut self, now: Now, out: &mut Effects<D>) {
         self.remove_what_is_due(now, out);
         self.flush_what_is_due(now, out);
-        if self.lifecycle.next_retention_check.is_some_and(|due| due <= now.mono) {
+        if self
+            .lifecycle
+            .next_retention_check
+            .is_some_and(|due| due <= now.mono)
+        {
             let next = now.mono.plus(self.settings.retention_check_interval);
             self.lifecycle.next_retention_check = Some(next);
             self.check_retention(now, out);
         }
-        if self.lifecycle.next_producer_check.is_some_and(|due| due <= now.mono) {
+        if self
+            .lifecycle
+            .next_producer_check
+            .is_some_and(|due| due <= now.mono)
+        {
             let next = now.mono.plus(self.settings.producer_id_check_interval);
             self.lifecycle.next_producer_check = Some(next);
             self.expire_producers(now);

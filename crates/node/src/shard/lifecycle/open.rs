@@ -1,5 +1,5 @@
 use highwater_disk::Disk;
-use highwater_log::{OpenLog, PartitionLog, RecoveryReport};
+use highwater_log::{Finding, OpenLog, PartitionLog, RecoveryReport, Severity};
 use highwater_replication::{LogEnds, Replica};
 use highwater_types::{Millis, Now, Offset, TopicIdPartition, TopicPartition};
 use rand_chacha::rand_core::RngCore as _;
@@ -9,9 +9,7 @@ use crate::job::{Job, LogDirNumber, LogOpened, Work};
 use crate::journal::{Happening, Level};
 use crate::machine::{Effect, MachineId, Token};
 use crate::part::Part;
-use crate::shard::partition::{
-    OnlinePartition, PartitionState, log_config, replica_config,
-};
+use crate::shard::partition::{OnlinePartition, PartitionState, log_config, replica_config};
 use crate::shard::{Effects, Shard};
 
 /// A log that is to be opened, or is being opened.
@@ -27,9 +25,19 @@ pub(crate) struct OpenRequest {
 impl<D: Disk> Shard<D> {
     /// Queues the log of a partition in the table for opening.
     pub(super) fn request_open(&mut self, id: TopicIdPartition) {
-        let Some(partition) = self.partitions.find(id) else { return };
-        let is_new = matches!(partition.state, PartitionState::Opening { is_new: true, .. });
-        let request = OpenRequest { id, name: partition.name.clone(), dir: partition.dir, is_new };
+        let Some(partition) = self.partitions.find(id) else {
+            return;
+        };
+        let is_new = matches!(
+            partition.state,
+            PartitionState::Opening { is_new: true, .. }
+        );
+        let request = OpenRequest {
+            id,
+            name: partition.name.clone(),
+            dir: partition.dir,
+            is_new,
+        };
         if is_new {
             self.lifecycle.to_open.push_front(request);
         } else {
@@ -39,17 +47,19 @@ impl<D: Disk> Shard<D> {
     }
 
     /// Starts as many open jobs as each directory takes at once.
-    pub(super) fn start_open_jobs(&mut self, out: &mut Effects<D>) {
+    pub(super) fn start_open_jobs(&mut self, now: Now, out: &mut Effects<D>) {
         let mut waiting = std::mem::take(&mut self.lifecycle.to_open);
         // Pairs of jobs for one directory name never run at once: a topic may be deleted and made
         // again while its old log is still being opened or renamed.
         waiting.retain(|request| {
             let busy = self.is_name_busy(request.dir, &request.name);
             let room = self.settings.recovery_jobs_per_dir_max;
-            let full = self.online_dir(request.dir).is_none_or(|dir| dir.opening >= room);
+            let full = self
+                .online_dir(request.dir)
+                .is_none_or(|dir| dir.opening >= room);
             let started = !busy && !full;
             if started {
-                self.start_open_job(request.clone(), out);
+                self.start_open_job(now, request.clone(), out);
             }
             !started
         });
@@ -57,12 +67,17 @@ impl<D: Disk> Shard<D> {
     }
 
     fn is_name_busy(&self, dir: LogDirNumber, name: &TopicPartition) -> bool {
-        self.lifecycle.opening.values().any(|it| it.dir == dir && it.name == *name)
+        self.lifecycle
+            .opening
+            .values()
+            .any(|it| it.dir == dir && it.name == *name)
     }
 
-    fn start_open_job(&mut self, request: OpenRequest, out: &mut Effects<D>) {
+    fn start_open_job(&mut self, now: Now, request: OpenRequest, out: &mut Effects<D>) {
         let OpenRequest { id, dir, .. } = request;
-        let Some(partition) = self.partitions.find(id) else { return };
+        let Some(partition) = self.partitions.find(id) else {
+            return;
+        };
         let (settings, kept) = (partition.settings.clone(), partition.kept);
         let jitter_max = settings.segment_jitter_ms.as_u64();
         let jitter = Millis::new(match jitter_max {
@@ -70,7 +85,9 @@ impl<D: Disk> Shard<D> {
             _ => self.random.next_u64() % jitter_max,
         });
         let token = self.new_token();
-        let Some(log_dir) = self.dirs.get_mut(usize::from(dir.0)) else { return };
+        let Some(log_dir) = self.dirs.get_mut(usize::from(dir.0)) else {
+            return;
+        };
         log_dir.opening += 1;
         let open = OpenLog {
             disk: log_dir.disk.clone(),
@@ -82,10 +99,14 @@ impl<D: Disk> Shard<D> {
             high_watermark: kept.high_watermark.unwrap_or(Offset::ZERO),
             log_start_offset: kept.log_start_offset.unwrap_or(Offset::ZERO),
             clean_shutdown: log_dir.clean_shutdown,
+            now,
         };
         self.lifecycle.opening.insert(token, request);
         let work = Work::OpenLog(Box::new(open));
-        out.push(Effect::Job { token, job: Job { dir, work } });
+        out.push(Effect::Job {
+            token,
+            job: Job { dir, work },
+        });
     }
 
     /// An open job is done.
@@ -96,7 +117,11 @@ impl<D: Disk> Shard<D> {
         opened: LogOpened<D>,
         out: &mut Effects<D>,
     ) {
-        let request = self.lifecycle.opening.remove(&token).expect("an open job that is out");
+        let request = self
+            .lifecycle
+            .opening
+            .remove(&token)
+            .expect("an open job that is out");
         if let Some(dir) = self.dir_mut(request.dir) {
             dir.opening -= 1;
         }
@@ -107,7 +132,7 @@ impl<D: Disk> Shard<D> {
                 self.fail_partition(request.id, &why, out);
             }
         }
-        self.start_open_jobs(out);
+        self.start_open_jobs(now, out);
         self.note_if_loaded(out);
         self.note_if_closed(now, out);
     }
@@ -124,7 +149,10 @@ impl<D: Disk> Shard<D> {
         if self.lifecycle.is_closing() {
             // Its last lines stay what they were, but for the recovery point.
             let lines = self.lifecycle.last_lines.get(&request.dir);
-            let lines = lines.and_then(|it| it.get(&request.name)).copied().unwrap_or_default();
+            let lines = lines
+                .and_then(|it| it.get(&request.name))
+                .copied()
+                .unwrap_or_default();
             self.close_log(request.dir, log, lines, out);
             return;
         }
@@ -146,7 +174,11 @@ impl<D: Disk> Shard<D> {
         let high_watermark = partition.kept.high_watermark.unwrap_or(Offset::ZERO);
         let config = replica_config(&partition.settings);
         let replica = Replica::new(now, self.node_id, ends, high_watermark, config);
-        let online = OnlinePartition { log, replica, sync_in_flight: false };
+        let online = OnlinePartition {
+            log,
+            replica,
+            sync_in_flight: false,
+        };
         self.checkpoints.note_high_watermark();
         self.checkpoints.note_recovery_point();
         let state = PartitionState::Online(Box::new(online));
@@ -168,20 +200,30 @@ impl<D: Disk> Shard<D> {
     ) {
         self.lifecycle.opened += 1;
         let (done, total) = (self.lifecycle.opened, self.lifecycle.to_open_total);
-        let text = report.to_string();
         // Plain opens of many logs need no line each.
-        let level = match (text.is_empty(), request.is_new || done % 100 != 0) {
-            (true, true) => Level::Trace,
-            (true, false) => Level::Info,
-            (false, _) => Level::Warn,
+        let level = match report.severity() {
+            None if request.is_new || done % 100 != 0 => Level::Trace,
+            None | Some(Severity::Normal) => Level::Info,
+            Some(Severity::Repaired | Severity::Damage) => Level::Warn,
+            Some(Severity::Loss) => Level::Error,
         };
-        let partition = request.name.clone();
-        let happening = Happening::LogOpened { partition, report: text, done, total };
+        let (partition, report_text) = (request.name.clone(), report.to_string());
+        let happening = Happening::LogOpened {
+            partition,
+            report: report_text,
+            done,
+            total,
+        };
         self.journal(level, happening, out);
-        if let Some((from, to)) = report.lost() {
+        for (from, to) in report.findings.iter().filter_map(lost) {
             let partition = request.name.clone();
-            let why = "recovery found less than the checkpointed high watermark";
-            let happening = Happening::DataLoss { partition, from, to, why };
+            let why = "recovery did not find records that had been committed";
+            let happening = Happening::DataLoss {
+                partition,
+                from,
+                to,
+                why,
+            };
             self.journal(Level::Error, happening, out);
         }
     }
@@ -194,7 +236,30 @@ impl<D: Disk> Shard<D> {
             && lifecycle.opening.is_empty();
         if loaded {
             lifecycle.phase = Phase::Running;
-            out.push(Effect::Part { to: MachineId::Control, part: Part::LogsLoaded });
+            out.push(Effect::Part {
+                to: MachineId::Control,
+                part: Part::LogsLoaded,
+            });
         }
+    }
+}
+
+/// The offsets that a finding says are gone for good.
+const fn lost(finding: &Finding) -> Option<(Offset, Offset)> {
+    match *finding {
+        Finding::UnflushedLoss {
+            end,
+            high_watermark,
+            ..
+        } => Some((end, high_watermark)),
+        Finding::FlushedLoss {
+            end,
+            recovery_point,
+        } => Some((end, recovery_point)),
+        Finding::StartBeyondEnd {
+            log_start_offset,
+            log_end_offset,
+        } => Some((log_end_offset, log_start_offset)),
+        _ => None,
     }
 }

@@ -15,9 +15,13 @@ impl<D: Disk> Shard<D> {
 
     /// Deletes what is past retention in one log: only what lies wholly below the high watermark.
     pub(crate) fn retain(&mut self, now: Now, id: TopicIdPartition, out: &mut Effects<D>) {
-        let Some(partition) = self.partitions.find_mut(id) else { return };
+        let Some(partition) = self.partitions.find_mut(id) else {
+            return;
+        };
         let dir = partition.dir;
-        let Ok(online) = partition.online_mut() else { return };
+        let Ok(online) = partition.online_mut() else {
+            return;
+        };
         let high_watermark = online.replica.high_watermark();
         match online.log.retain(now, high_watermark) {
             Ok(None) => {}
@@ -30,7 +34,10 @@ impl<D: Disk> Shard<D> {
                 self.with_replica(now, id, out, |replica, _| {
                     replica.handle_log_start(log_start_offset);
                 });
-                let happening = |partition| Happening::Retained { partition, log_start_offset };
+                let happening = |partition| Happening::Retained {
+                    partition,
+                    log_start_offset,
+                };
                 self.partition_changed(id, Level::Info, happening, out);
                 self.after_append(now, id, out);
             }

@@ -74,9 +74,24 @@ impl<D: Disk> Partition<D> {
         settings: Arc<TopicSettings>,
         is_new: bool,
     ) -> Self {
-        let state = PartitionState::Opening { is_new, queued: Vec::new() };
-        let kept = Lines { recovery_point: None, high_watermark: None, log_start_offset: None };
-        Self { id, name, dir, settings, state, kept, changed: false }
+        let state = PartitionState::Opening {
+            is_new,
+            queued: Vec::new(),
+        };
+        let kept = Lines {
+            recovery_point: None,
+            high_watermark: None,
+            log_start_offset: None,
+        };
+        Self {
+            id,
+            name,
+            dir,
+            settings,
+            state,
+            kept,
+            changed: false,
+        }
     }
 
     /// What the checkpoints say of it.

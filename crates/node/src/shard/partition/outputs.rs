@@ -29,30 +29,49 @@ impl<D: Disk> Shard<D> {
 
     fn perform(&mut self, now: Now, id: TopicIdPartition, output: Output, out: &mut Effects<D>) {
         match output {
-            Output::Leads { epoch, start_offset } => {
+            Output::Leads {
+                epoch,
+                start_offset,
+            } => {
                 if let Some(OnlinePartition { log, .. }) = self.partitions.online_mut(id) {
                     log.assign_leader_epoch(epoch);
                 }
-                let happening =
-                    |partition| Happening::Leads { partition, epoch, start_offset };
+                let happening = |partition| Happening::Leads {
+                    partition,
+                    epoch,
+                    start_offset,
+                };
                 self.partition_changed(id, Level::Trace, happening, out);
             }
             Output::LeadsNoMore { epoch } => {
                 self.end_waiting_appends(id, ErrorCode::NOT_LEADER_OR_FOLLOWER, out);
                 let why = "the metadata names another leader";
-                let happening = |partition| Happening::LeadsNoMore { partition, epoch, why };
+                let happening = |partition| Happening::LeadsNoMore {
+                    partition,
+                    epoch,
+                    why,
+                };
                 self.partition_changed(id, Level::Info, happening, out);
             }
             Output::Follows { .. } => self.partitions.mark_changed(id),
             Output::HighWatermark { from, to } => {
                 self.checkpoints.note_high_watermark();
-                let happening = |partition| Happening::HighWatermark { partition, from, to };
+                let happening = |partition| Happening::HighWatermark {
+                    partition,
+                    from,
+                    to,
+                };
                 self.partition_changed(id, Level::Trace, happening, out);
             }
             Output::Flush => self.start_sync(now, id, out),
             Output::DataLoss { from, to } => {
                 let why = "the log is cut below its high watermark";
-                let happening = |partition| Happening::DataLoss { partition, from, to, why };
+                let happening = |partition| Happening::DataLoss {
+                    partition,
+                    from,
+                    to,
+                    why,
+                };
                 self.partition_changed(id, Level::Error, happening, out);
             }
         }

@@ -12,8 +12,6 @@ pub(crate) fn log_config(
     shard: &ShardSettings,
     jitter: Millis,
 ) -> LogConfig {
-    let decompressed_bytes_max =
-        usize::try_from(shard.decompressed_batch_bytes_max).unwrap_or(usize::MAX);
     LogConfig {
         segment_bytes: topic.segment_bytes,
         segment_ms: topic.segment_ms,
@@ -32,7 +30,7 @@ pub(crate) fn log_config(
         producer_id_expiration_ms: shard.producer_id_expiration,
         deletes: topic.delete,
         compacts: topic.compact,
-        decompressed_bytes_max,
+        decompressed_bytes_max: shard.decompressed_batch_bytes_max,
     }
 }
 

@@ -14,7 +14,10 @@ pub struct PartitionTable<D: Disk> {
 
 impl<D: Disk> Default for PartitionTable<D> {
     fn default() -> Self {
-        Self { partitions: BTreeMap::new(), changed: Vec::new() }
+        Self {
+            partitions: BTreeMap::new(),
+            changed: Vec::new(),
+        }
     }
 }
 
@@ -42,8 +45,14 @@ impl<D: Disk> PartitionTable<D> {
 
     /// The ids of the partitions of one topic.
     pub(crate) fn ids_of_topic(&self, topic_id: TopicId) -> Vec<TopicIdPartition> {
-        let at = |number| TopicIdPartition { topic_id, partition: PartitionIndex::new(number) };
-        self.partitions.range(at(i32::MIN)..=at(i32::MAX)).map(|(id, _)| *id).collect()
+        let at = |number| TopicIdPartition {
+            topic_id,
+            partition: PartitionIndex::new(number),
+        };
+        self.partitions
+            .range(at(i32::MIN)..=at(i32::MAX))
+            .map(|(id, _)| *id)
+            .collect()
     }
 
     pub(crate) fn ids(&self) -> Vec<TopicIdPartition> {

@@ -30,7 +30,11 @@ where
 {
     if acks == 0 {
         let failed = outcomes.any(|outcome| outcome.error.is_error());
-        return if failed { Answer::close() } else { Answer::silent() };
+        return if failed {
+            Answer::close()
+        } else {
+            Answer::silent()
+        };
     }
     let mut leaders = BTreeSet::new();
     let responses = topics.map(|(topic, partitions)| {
@@ -56,19 +60,29 @@ where
     let response = ProduceResponse {
         responses,
         throttle_time_ms: 0,
-        node_endpoints: leaders.iter().filter_map(|id| endpoint(image, caller, *id)).collect(),
+        node_endpoints: leaders
+            .iter()
+            .filter_map(|id| endpoint(image, caller, *id))
+            .collect(),
     };
-    Answer::bytes(response.to_bytes(version).expect("a legal answer at the request's version"))
+    Answer::bytes(
+        response
+            .to_bytes(version)
+            .expect("a legal answer at the request's version"),
+    )
 }
 
 fn row(partition: PartitionIndex, outcome: Outcome) -> PartitionProduceResponse {
     let (error_message, record_errors) = match outcome.details {
         None => (None, Vec::new()),
         Some(details) => {
-            let records = details.records.iter().map(|record| BatchIndexAndErrorMessage {
-                batch_index: record.batch_index,
-                batch_index_error_message: Some(record.kind.to_string()),
-            });
+            let records = details
+                .records
+                .iter()
+                .map(|record| BatchIndexAndErrorMessage {
+                    batch_index: record.batch_index,
+                    batch_index_error_message: Some(record.kind.to_string()),
+                });
             let records = records.collect();
             (Some(details.message), records)
         }

@@ -40,10 +40,16 @@ impl<D: Disk> Shard<D> {
         let Some(partition) = self.partitions.find_mut(row.id) else {
             return Progress::Done(Outcome::refused(ErrorCode::NOT_LEADER_OR_FOLLOWER));
         };
-        if let PartitionState::Opening { is_new: true, queued } = &mut partition.state
+        if let PartitionState::Opening {
+            is_new: true,
+            queued,
+        } = &mut partition.state
             && queued.len() < QUEUED_APPENDS_MAX
         {
-            queued.push(QueuedAppend { context: *context, row });
+            queued.push(QueuedAppend {
+                context: *context,
+                row,
+            });
             return Progress::Pending;
         }
         let check = partition
@@ -74,10 +80,24 @@ impl<D: Disk> Shard<D> {
         };
         let AppendRow { row, id, records } = row;
         let token = self.new_token();
-        self.produce.preparing.insert(token, PreparedAppend { context: *context, row, id });
+        self.produce.preparing.insert(
+            token,
+            PreparedAppend {
+                context: *context,
+                row,
+                id,
+            },
+        );
         let compressor = rules.compression.map(Compressor::new).unwrap_or_default();
-        let work = Work::PrepareBatch(PrepareBatch { records, rules, compressor });
-        out.push(Effect::Job { token, job: Job { dir, work } });
+        let work = Work::PrepareBatch(PrepareBatch {
+            records,
+            rules,
+            compressor,
+        });
+        out.push(Effect::Job {
+            token,
+            job: Job { dir, work },
+        });
         Progress::Pending
     }
 
@@ -89,7 +109,11 @@ impl<D: Disk> Shard<D> {
         prepared: BatchPrepared,
         out: &mut Effects<D>,
     ) {
-        let append = self.produce.preparing.remove(&token).expect("a batch that is out");
+        let append = self
+            .produce
+            .preparing
+            .remove(&token)
+            .expect("a batch that is out");
         let PreparedAppend { context, row, id } = append;
         let progress = match prepared {
             Ok((records, validated)) => {
@@ -97,7 +121,7 @@ impl<D: Disk> Shard<D> {
             }
             Err(why) => Progress::Done(Outcome::bad_batch(&why)),
         };
-        self.deliver(context.key(row), progress, out);
+        self.deliver_row(context.key(row), progress, out);
     }
 
     /// Appends what waited for the log to be made.
@@ -110,7 +134,7 @@ impl<D: Disk> Shard<D> {
         for QueuedAppend { context, row } in queued {
             let key = context.key(row.row);
             let progress = self.append_row(now, &context, row, out);
-            self.deliver(key, progress, out);
+            self.deliver_row(key, progress, out);
         }
     }
 
@@ -123,11 +147,14 @@ impl<D: Disk> Shard<D> {
     ) {
         for QueuedAppend { context, row } in queued {
             let progress = Progress::Done(Outcome::refused(error));
-            self.deliver(context.key(row.row), progress, out);
+            self.deliver_row(context.key(row.row), progress, out);
         }
     }
 
-    #[expect(clippy::too_many_arguments, reason = "a row of a request and its validated batch")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "a row of a request and its validated batch"
+    )]
     fn append_batch(
         &mut self,
         now: Now,
@@ -195,7 +222,12 @@ impl<D: Disk> Shard<D> {
             return Progress::Done(outcome.with_error(error));
         }
         let deadline = now.mono.plus(context.timeout);
-        let wait = Wait { id, end_offset, deadline, outcome };
+        let wait = Wait {
+            id,
+            end_offset,
+            deadline,
+            outcome,
+        };
         self.produce.purgatory.insert(context.key(row), wait);
         Progress::Waiting
     }
@@ -228,8 +260,12 @@ impl<D: Disk> Shard<D> {
     ) {
         for id in changed {
             while let Some(end_offset) = self.produce.purgatory.next_of(*id) {
-                let Some(online) = self.partitions.online_mut(*id) else { break };
-                let Some(error) = online.replica.acks_all_outcome(end_offset) else { break };
+                let Some(online) = self.partitions.online_mut(*id) else {
+                    break;
+                };
+                let Some(error) = online.replica.acks_all_outcome(end_offset) else {
+                    break;
+                };
                 self.end_next_of(*id, error, out);
             }
         }
@@ -252,19 +288,16 @@ impl<D: Disk> Shard<D> {
         error: ErrorCode,
         out: &mut Effects<D>,
     ) -> bool {
-        let Some((key, outcome)) = self.produce.purgatory.take_next_of(id) else { return false };
-        self.deliver(key, Progress::Done(outcome.with_error(error)), out);
+        let Some((key, outcome)) = self.produce.purgatory.take_next_of(id) else {
+            return false;
+        };
+        self.deliver_row(key, Progress::Done(outcome.with_error(error)), out);
         true
     }
 }
 
 /// What a topic and a request demand of a batch.
-fn rules(
-    now: Now,
-    topic: &TopicSettings,
-    shard: &ShardSettings,
-    version: i16,
-) -> ValidationRules {
+fn rules(now: Now, topic: &TopicSettings, shard: &ShardSettings, version: i16) -> ValidationRules {
     ValidationRules {
         now: now.wall,
         timestamp_type: timestamp_type(topic),

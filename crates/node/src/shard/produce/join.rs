@@ -63,9 +63,23 @@ impl PendingProduce {
         topics: Vec<OwnedTopic>,
         rows: Vec<Progress>,
     ) -> Self {
-        let pending = rows.iter().filter(|it| matches!(it, Progress::Pending)).count();
-        let undone = rows.iter().filter(|it| !matches!(it, Progress::Done(_))).count();
-        Self { caller, version, acks, topics, rows, pending, undone }
+        let pending = rows
+            .iter()
+            .filter(|it| matches!(it, Progress::Pending))
+            .count();
+        let undone = rows
+            .iter()
+            .filter(|it| !matches!(it, Progress::Done(_)))
+            .count();
+        Self {
+            caller,
+            version,
+            acks,
+            topics,
+            rows,
+            pending,
+            undone,
+        }
     }
 
     /// Notes how far a row is now.
@@ -112,7 +126,9 @@ impl<D: Disk> Shard<D> {
         progress: Progress,
         out: &mut Effects<D>,
     ) {
-        let Some(request) = self.produce.requests.get_mut(&ticket) else { return };
+        let Some(request) = self.produce.requests.get_mut(&ticket) else {
+            return;
+        };
         let was_admitted = request.pending == 0;
         request.advance(row, progress);
         if request.undone > 0 {
@@ -121,9 +137,20 @@ impl<D: Disk> Shard<D> {
             }
             return;
         }
-        let Some(request) = self.produce.requests.remove(&ticket) else { return };
-        let PendingProduce { caller, version, acks, topics, rows, .. } = request;
-        let topics = topics.iter().map(|it| (it.topic.borrow(), it.partitions.iter().copied()));
+        let Some(request) = self.produce.requests.remove(&ticket) else {
+            return;
+        };
+        let PendingProduce {
+            caller,
+            version,
+            acks,
+            topics,
+            rows,
+            ..
+        } = request;
+        let topics = topics
+            .iter()
+            .map(|it| (it.topic.borrow(), it.partitions.iter().copied()));
         let rows = rows.into_iter().filter_map(done);
         let answer = answer::answer(&self.image, &caller, version, acks, topics, rows);
         out.push(Effect::Answer { ticket, answer });

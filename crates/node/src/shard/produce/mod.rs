@@ -99,7 +99,11 @@ pub struct QueuedAppend {
 
 impl AppendContext {
     pub(crate) const fn key(&self, row: u32) -> RowKey {
-        RowKey { home: self.home, ticket: self.ticket, row }
+        RowKey {
+            home: self.home,
+            ticket: self.ticket,
+            row,
+        }
     }
 }
 
@@ -129,7 +133,10 @@ impl<D: Disk> Shard<D> {
                     (number, self.append_row(now, &context, row, out))
                 };
                 let rows = rows.into_iter().map(append).collect();
-                let part = ProducePart::Progress { ticket: context.ticket, rows };
+                let part = ProducePart::Progress {
+                    ticket: context.ticket,
+                    rows,
+                };
                 send(context.home, part, out);
             }
             ProducePart::Progress { ticket, rows } => {
@@ -144,9 +151,16 @@ impl<D: Disk> Shard<D> {
     /// Nobody waits for the connection's requests any more. What is appended stays.
     pub(crate) fn produce_connection_closed(&mut self, conn: ConnId, out: &mut Effects<D>) {
         let first = Ticket { conn, seq: 0 };
-        let last = Ticket { conn, seq: u32::MAX };
-        let tickets: Vec<_> =
-            self.produce.requests.range(first..=last).map(|(ticket, _)| *ticket).collect();
+        let last = Ticket {
+            conn,
+            seq: u32::MAX,
+        };
+        let tickets: Vec<_> = self
+            .produce
+            .requests
+            .range(first..=last)
+            .map(|(ticket, _)| *ticket)
+            .collect();
         for ticket in tickets {
             self.produce.requests.remove(&ticket);
             self.produce.purgatory.cancel(ticket);
@@ -159,22 +173,32 @@ impl<D: Disk> Shard<D> {
     /// Answers the appends whose time is over.
     pub(crate) fn produce_tick(&mut self, now: Now, out: &mut Effects<D>) {
         for (key, outcome) in self.produce.purgatory.take_due(now.mono) {
-            self.deliver(key, Progress::Done(outcome), out);
+            self.deliver_row(key, Progress::Done(outcome), out);
         }
     }
 
     /// Tells the home of a row how far it is.
-    fn deliver(&mut self, key: RowKey, progress: Progress, out: &mut Effects<D>) {
+    fn deliver_row(&mut self, key: RowKey, progress: Progress, out: &mut Effects<D>) {
         if key.home == self.number {
             self.join(key.ticket, key.row, progress, out);
         } else {
             let rows = vec![(key.row, progress)];
-            send(key.home, ProducePart::Progress { ticket: key.ticket, rows }, out);
+            send(
+                key.home,
+                ProducePart::Progress {
+                    ticket: key.ticket,
+                    rows,
+                },
+                out,
+            );
         }
     }
 }
 
 fn send<D: Disk>(shard: u16, part: ProducePart, out: &mut Effects<D>) {
     let to = MachineId::Shard(shard);
-    out.push(Effect::Part { to, part: Part::Produce(Box::new(part)) });
+    out.push(Effect::Part {
+        to,
+        part: Part::Produce(Box::new(part)),
+    });
 }

@@ -45,14 +45,26 @@ impl Outcome {
 
     /// Refused, and why.
     pub(crate) fn explained(error: ErrorCode, message: impl Into<String>) -> Self {
-        let details = Details { message: message.into(), records: Vec::new() };
-        Self { details: Some(Box::new(details)), ..Self::refused(error) }
+        let details = Details {
+            message: message.into(),
+            records: Vec::new(),
+        };
+        Self {
+            details: Some(Box::new(details)),
+            ..Self::refused(error)
+        }
     }
 
     /// Refused for what the batch is.
     pub(crate) fn bad_batch(why: &BatchError) -> Self {
-        let details = Details { message: why.to_string(), records: why.record_errors().to_vec() };
-        Self { details: Some(Box::new(details)), ..Self::refused(why.error_code()) }
+        let details = Details {
+            message: why.to_string(),
+            records: why.record_errors().to_vec(),
+        };
+        Self {
+            details: Some(Box::new(details)),
+            ..Self::refused(why.error_code())
+        }
     }
 
     /// Refused by the log.

@@ -81,18 +81,29 @@ impl Purgatory {
     /// Nobody waits for this request any more.
     pub(crate) fn cancel(&mut self, ticket: Ticket) {
         let at = |row, home| RowKey { ticket, row, home };
-        let keys: Vec<_> =
-            self.waits.range(at(0, 0)..=at(u32::MAX, u16::MAX)).map(|(key, _)| *key).collect();
+        let keys: Vec<_> = self
+            .waits
+            .range(at(0, 0)..=at(u32::MAX, u16::MAX))
+            .map(|(key, _)| *key)
+            .collect();
         for key in keys {
             self.remove(key);
         }
     }
 
     fn first_of(&self, id: TopicIdPartition) -> Option<(Offset, RowKey)> {
-        let lowest =
-            RowKey { ticket: Ticket { conn: ConnId(0), seq: 0 }, row: 0, home: 0 };
-        let (found, end_offset, key) =
-            self.by_partition.range((id, Offset::new(i64::MIN), lowest)..).next()?;
+        let lowest = RowKey {
+            ticket: Ticket {
+                conn: ConnId(0),
+                seq: 0,
+            },
+            row: 0,
+            home: 0,
+        };
+        let (found, end_offset, key) = self
+            .by_partition
+            .range((id, Offset::new(i64::MIN), lowest)..)
+            .next()?;
         (*found == id).then_some((*end_offset, *key))
     }
 
@@ -105,7 +116,15 @@ impl Purgatory {
     }
 
     fn assert_invariants(&self) {
-        assert_eq!(self.waits.len(), self.by_partition.len(), "waits by partition");
-        assert_eq!(self.waits.len(), self.by_deadline.len(), "waits by deadline");
+        assert_eq!(
+            self.waits.len(),
+            self.by_partition.len(),
+            "waits by partition"
+        );
+        assert_eq!(
+            self.waits.len(),
+            self.by_deadline.len(),
+            "waits by deadline"
+        );
     }
 }

@@ -30,15 +30,28 @@ struct Verdict {
 
 impl<D: Disk> Shard<D> {
     pub(crate) fn handle_produce(&mut self, now: Now, incoming: Incoming, out: &mut Effects<D>) {
-        let Incoming { ticket, caller, client_id, version, request, raw } = incoming;
+        let Incoming {
+            ticket,
+            caller,
+            client_id,
+            version,
+            request,
+            raw,
+        } = incoming;
         drop(raw);
         let Request::Produce(view) = request else {
             unreachable!("only Produce requests come here");
         };
         if view.partition_count() > PARTITIONS_MAX {
-            let text = format!("connection closed: Produce of {} partitions", view.partition_count());
+            let text = format!(
+                "connection closed: Produce of {} partitions",
+                view.partition_count()
+            );
             out.push(Effect::Event(JournalEntry::text(Level::Warn, text)));
-            out.push(Effect::Answer { ticket, answer: Answer::close() });
+            out.push(Effect::Answer {
+                ticket,
+                answer: Answer::close(),
+            });
             return;
         }
         let context = AppendContext {
@@ -50,16 +63,20 @@ impl<D: Disk> Shard<D> {
         };
         let verdict = judge(&view, client_id.as_deref());
         let rows = self.start_rows(now, &context, &view, &verdict, out);
-        let topics: Vec<_> =
-            view.topics().map(|it| (it.topic, it.partitions.map(|it| it.partition))).collect();
-        if rows.iter().all(|progress| matches!(progress, Progress::Done(_))) {
+        let topics: Vec<_> = view
+            .topics()
+            .map(|it| (it.topic, it.partitions.map(|it| it.partition)))
+            .collect();
+        if rows
+            .iter()
+            .all(|progress| matches!(progress, Progress::Done(_)))
+        {
             let rows = rows.into_iter().filter_map(|progress| match progress {
                 Progress::Done(outcome) => Some(outcome),
                 Progress::Pending | Progress::Waiting => None,
             });
             let topics = topics.into_iter();
-            let answer =
-                answer::answer(&self.image, &caller, version, context.acks, topics, rows);
+            let answer = answer::answer(&self.image, &caller, version, context.acks, topics, rows);
             out.push(Effect::Answer { ticket, answer });
             return;
         }
@@ -67,8 +84,7 @@ impl<D: Disk> Shard<D> {
             topic: topic.into(),
             partitions: partitions.collect(),
         });
-        let pending =
-            PendingProduce::new(caller, version, context.acks, topics.collect(), rows);
+        let pending = PendingProduce::new(caller, version, context.acks, topics.collect(), rows);
         self.put_pending(ticket, pending, out);
     }
 
@@ -96,7 +112,11 @@ impl<D: Disk> Shard<D> {
                 let started = target.and_then(|id| {
                     let records = partition.records.ok_or_else(no_records)?;
                     check_acks(context.acks)?;
-                    Ok(AppendRow { row: number, id, records })
+                    Ok(AppendRow {
+                        row: number,
+                        id,
+                        records,
+                    })
                 });
                 rows.push(match started {
                     Err(refused) => Progress::Done(refused),
@@ -111,7 +131,14 @@ impl<D: Disk> Shard<D> {
             }
         }
         for (owner, rows) in elsewhere {
-            send(owner, ProducePart::Append { context: *context, rows }, out);
+            send(
+                owner,
+                ProducePart::Append {
+                    context: *context,
+                    rows,
+                },
+                out,
+            );
         }
         rows
     }
@@ -133,12 +160,18 @@ impl<D: Disk> Shard<D> {
         };
         if !internal_allowed && is_internal(found.name.as_str()) {
             let message = format!("clients do not write to {}", found.name);
-            return Err(Outcome::explained(ErrorCode::INVALID_TOPIC_EXCEPTION, message));
+            return Err(Outcome::explained(
+                ErrorCode::INVALID_TOPIC_EXCEPTION,
+                message,
+            ));
         }
         if !found.partitions.contains_key(&partition) {
             return Err(unknown());
         }
-        Ok(TopicIdPartition { topic_id: found.id, partition })
+        Ok(TopicIdPartition {
+            topic_id: found.id,
+            partition,
+        })
     }
 }
 
@@ -152,7 +185,10 @@ fn judge(view: &ProduceView, client_id: Option<&str>) -> Verdict {
         None
     } else if view.transactional_id().is_none() {
         let message = "a transactional batch needs a transactional id in its request";
-        Some(Outcome::explained(ErrorCode::TRANSACTIONAL_ID_AUTHORIZATION_FAILED, message))
+        Some(Outcome::explained(
+            ErrorCode::TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+            message,
+        ))
     } else {
         // Without a coordinator no transaction can have been begun here.
         let error = if view.version() < ADDS_TO_TRANSACTION_SINCE {
@@ -160,9 +196,15 @@ fn judge(view: &ProduceView, client_id: Option<&str>) -> Verdict {
         } else {
             ErrorCode::INVALID_TXN_STATE
         };
-        Some(Outcome::explained(error, "this broker does not serve transactions yet"))
+        Some(Outcome::explained(
+            error,
+            "this broker does not serve transactions yet",
+        ))
     };
-    Verdict { all, internal_allowed }
+    Verdict {
+        all,
+        internal_allowed,
+    }
 }
 
 /// Whether any partition's batch says that it is part of a transaction.
@@ -186,5 +228,8 @@ fn check_acks(acks: i16) -> Result<(), Outcome> {
         return Ok(());
     }
     let message = format!("acks is {acks}; only -1, 0 and 1 exist");
-    Err(Outcome::explained(ErrorCode::INVALID_REQUIRED_ACKS, message))
+    Err(Outcome::explained(
+        ErrorCode::INVALID_REQUIRED_ACKS,
+        message,
+    ))
 }
