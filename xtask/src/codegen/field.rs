@@ -64,6 +64,11 @@ impl<'a> RustField<'a> {
         })
     }
 
+    /// Whether it is a tagged struct that may be null: Kafka writes it even when it is null.
+    fn is_always_written(&self) -> bool {
+        self.schema.tag.is_some() && self.is_nullable_struct()
+    }
+
     /// Whether it is a struct that may be null.
     fn is_nullable_struct(&self) -> bool {
         self.nullable != Nullable::Never && matches!(self.schema.ty, Type::Struct(_))
@@ -73,6 +78,7 @@ impl<'a> RustField<'a> {
     pub(super) fn read(&self, within: Versions) -> String {
         match self.nullable {
             _ if self.schema.inflexible => "r.read_inflexible()?".into(),
+            _ if self.is_always_written() => "r.nullable_tagged_struct()?".into(),
             _ if self.is_nullable_struct() => "r.nullable_struct()?".into(),
             Nullable::In(versions) => {
                 let condition = condition(versions, within).expect("it differs");
@@ -116,9 +122,11 @@ impl<'a> RustField<'a> {
         self.compare("", "!", "is_none", "is_some_and(|it| it", "==")
     }
 
-    /// The condition that the field has another value than its default.
-    pub(super) fn is_set(&self) -> String {
-        self.compare("!", "", "is_some", "is_none_or(|it| !it", "!=")
+    /// The condition that a tagged field has another value than its default; `None` when it is
+    /// written in any case.
+    pub(super) fn is_set(&self) -> Option<String> {
+        let set = || self.compare("!", "", "is_some", "is_none_or(|it| !it", "!=");
+        (!self.is_always_written()).then(set)
     }
 
     fn compare(&self, not: &str, unset: &str, null: &str, inner: &str, equal: &str) -> String {

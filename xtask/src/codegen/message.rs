@@ -278,9 +278,8 @@ fn write_body(message: &Message, fields: &[RustField<'_>], within: Versions) -> 
             body += "w.tags(|tags| {\n";
             for field in &tagged {
                 let put = field.write_tag(field.schema.tag.unwrap_or_default());
-                let version = condition(field.versions, flexible)
-                    .map_or(String::new(), |condition| format!("{condition} && "));
-                body += &format!("if {version}{} {{ {put} }}\n", field.is_set());
+                let version = condition(field.versions, flexible);
+                body += &conditional(both(version, field.is_set()), &(put + "\n"), "");
             }
             return body + "Ok(())\n})\n";
         }
@@ -326,6 +325,14 @@ fn by_condition<'f, 's>(
     groups
 }
 
+/// Two conditions that must both hold, as far as there are any.
+fn both(version: Option<String>, set: Option<String>) -> Option<String> {
+    match (version, set) {
+        (Some(version), Some(set)) => Some(format!("{version} && {set}")),
+        (version, set) => version.or(set),
+    }
+}
+
 fn conditional(condition: Option<String>, then: &str, otherwise: &str) -> String {
     match condition {
         None => then.to_owned(),
@@ -342,10 +349,7 @@ fn json_source(name: &str, fields: &[RustField<'_>], within: Versions) -> String
         let put = format!("it.put(\"{json}\", &self.{}, v);\n", field.name);
         let version = condition(field.versions, within);
         match (field.schema.tag, version) {
-            (Some(_), Some(version)) => {
-                open.push((Some(format!("{version} && {}", field.is_set())), put));
-            }
-            (Some(_), None) => open.push((Some(field.is_set()), put)),
+            (Some(_), version) => open.push((both(version, field.is_set()), put)),
             (None, version) => match open.last_mut() {
                 Some((last, puts)) if *last == version => *puts += &put,
                 _ => open.push((version, put)),

@@ -4,9 +4,11 @@
 pub mod coordinator;
 mod coordinator_record;
 pub mod data;
+mod dump;
 pub mod json;
 pub mod metadata;
 mod metadata_record;
 
 pub use self::coordinator::{GroupRecord, ShareRecord, TransactionRecord};
+pub use self::dump::{DumpedRecord, dump_control};
 pub use self::metadata::MetadataRecord;

@@ -273,6 +273,17 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// A struct or null in a tagged field: one byte in front says which, 0 for null.
+    ///
+    /// # Errors
+    /// When the bytes are not such a struct.
+    pub fn nullable_tagged_struct<T: Wire>(&mut self) -> Result<Option<T>, DecodeError> {
+        match self.unsigned_varint()? {
+            0 => Ok(None),
+            _ => self.read().map(Some),
+        }
+    }
+
     /// Reads the tagged fields of a struct, if the message is flexible. `field` reads the ones it
     /// knows and says whether it knew the tag; the others are skipped.
     ///

@@ -253,7 +253,8 @@ impl TagWriter<'_> {
         self.put_with(tag, |w| value.write(w))
     }
 
-    /// Writes one tagged field that is a struct which may be null.
+    /// Writes one tagged field that is a struct which may be null. Kafka writes it also when it is
+    /// null by default.
     ///
     /// # Errors
     /// When the version cannot carry the value.
@@ -262,7 +263,10 @@ impl TagWriter<'_> {
         tag: u32,
         value: Option<&T>,
     ) -> Result<(), EncodeError> {
-        self.put_with(tag, |w| w.nullable_struct(value))
+        self.put_with(tag, |w| {
+            w.put(&[u8::from(value.is_some())]);
+            value.map_or(Ok(()), |value| value.write(w))
+        })
     }
 
     fn put_with<F>(&mut self, tag: u32, value: F) -> Result<(), EncodeError>

@@ -62,7 +62,7 @@ impl Wire for ConsumerGroupMemberMetadataValue {
         };
         r.tags(|tag, r| {
             match tag {
-                0 => it.classic_member_metadata = r.nullable_struct()?,
+                0 => it.classic_member_metadata = r.nullable_tagged_struct()?,
                 _ => return Ok(false),
             }
             Ok(true)
@@ -80,9 +80,7 @@ impl Wire for ConsumerGroupMemberMetadataValue {
         self.rebalance_timeout_ms.write(w)?;
         self.server_assignor.write(w)?;
         w.tags(|tags| {
-            if self.classic_member_metadata.is_some() {
-                tags.put_nullable_struct(0, self.classic_member_metadata.as_ref())?;
-            }
+            tags.put_nullable_struct(0, self.classic_member_metadata.as_ref())?;
             Ok(())
         })
     }
@@ -99,9 +97,7 @@ impl ToJson for ConsumerGroupMemberMetadataValue {
         it.put("subscribedTopicRegex", &self.subscribed_topic_regex, v);
         it.put("rebalanceTimeoutMs", &self.rebalance_timeout_ms, v);
         it.put("serverAssignor", &self.server_assignor, v);
-        if self.classic_member_metadata.is_some() {
-            it.put("classicMemberMetadata", &self.classic_member_metadata, v);
-        }
+        it.put("classicMemberMetadata", &self.classic_member_metadata, v);
         it.into()
     }
 }
