@@ -40,6 +40,18 @@ impl<D: Disk> LazyFile<D> {
         self.file.get()
     }
 
+    /// Whether there is such a file already.
+    pub(crate) fn exists(&self) -> Result<bool, DiskError> {
+        if self.file.get().is_some() {
+            return Ok(true);
+        }
+        match self.disk.open(&self.path, OpenMode::Read) {
+            Ok(_) => Ok(true),
+            Err(why) if why.is_not_found() => Ok(false),
+            Err(why) => Err(why),
+        }
+    }
+
     /// Lets go of the handle; it is opened again when needed.
     pub(crate) fn release(&mut self) {
         self.file = OnceLock::new();

@@ -65,10 +65,12 @@ pub(crate) fn walk<D: Disk>(
                 }
             }
             Found::End => return Ok(()),
-            Found::Bad(_) => match scanner.resync(position + 1, expected, segment.end_offset)? {
-                Some(batch) => position = batch.position,
-                None => return Ok(()),
-            },
+            Found::Bad(_) => {
+                match scanner.resync(position + 1..u64::MAX, expected, segment.end_offset)? {
+                    Some(batch) => position = batch.position,
+                    None => return Ok(()),
+                }
+            }
         }
     }
 }

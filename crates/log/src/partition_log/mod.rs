@@ -116,6 +116,10 @@ pub(crate) struct LogParts<D: Disk> {
     pub(crate) segments: VecDeque<LogSegment<D>>,
     pub(crate) flushed_offset: Offset,
     pub(crate) producers: ProducerState,
+    /// Snapshots that are missing on disk.
+    pub(crate) snapshots: Vec<(Offset, Vec<u8>)>,
+    /// What was recovered should be made durable soon.
+    pub(crate) flush_wanted: bool,
     pub(crate) epochs: LeaderEpochCache,
     pub(crate) damage: Damage,
 }
@@ -135,7 +139,13 @@ impl<D: Disk> PartitionLog<D> {
             damage: parts.damage,
             recent: Recent::default(),
             fence: Fence::Open,
-            flush: FlushState::default(),
+            flush: FlushState {
+                names_changed: true,
+                epochs_changed: true,
+                rolled: parts.flush_wanted,
+                snapshots: parts.snapshots,
+                ..FlushState::default()
+            },
         };
         log.assert_invariants();
         log

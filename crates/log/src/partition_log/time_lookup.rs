@@ -172,10 +172,12 @@ impl<D: Disk> TimeLookup<D> {
                     expected = batch.header.next_offset();
                 }
                 Found::End => return Ok(None),
-                Found::Bad(_) => match scanner.resync(position + 1, expected, Offset::MAX)? {
-                    Some(batch) => position = batch.position,
-                    None => return Ok(None),
-                },
+                Found::Bad(_) => {
+                    match scanner.resync(position + 1..u64::MAX, expected, Offset::MAX)? {
+                        Some(batch) => position = batch.position,
+                        None => return Ok(None),
+                    }
+                }
             }
         }
     }

@@ -1,15 +1,24 @@
 //! Opening a log: what an unclean stop or a bad disk left is found and mended.
 
+mod epochs;
+mod files;
+mod producers;
 mod report;
+mod segments;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use highwater_disk::{Blocking, Disk, DiskError};
 use highwater_types::{Now, Offset, TopicId, TopicPartition};
 
+use self::files::Files;
 pub use self::report::{Finding, RecoveryReport, Severity};
+use self::segments::{Segments, SegmentsFound};
+use crate::checkpoint::partition_metadata;
 use crate::config::LogConfig;
-use crate::partition_log::PartitionLog;
+use crate::names::{FileKind, segment_file};
+use crate::partition_log::{LogParts, PartitionLog};
+use crate::segment::LogSegment;
 
 /// Opens the log of one partition, or makes it.
 #[derive(Clone, Debug)]
@@ -82,7 +91,219 @@ impl<D: Disk> OpenLog<D> {
         b: &Blocking,
         progress: &dyn Fn(Progress),
     ) -> Result<(PartitionLog<D>, RecoveryReport), OpenError> {
-        let _ = (b, progress);
-        unimplemented!("recovery")
+        let mut report = RecoveryReport::default();
+        self.make_directory(b)?;
+        self.check_identity(b)?;
+        let files = files::tidy(&self.disk, &self.dir, &mut report, b)?;
+        let mut segments = Segments::new(&self, &files, &mut report, progress);
+        let left = segments.open_all(&files)?;
+        let found = segments.into_found();
+        for base_offset in left {
+            self.remove_segment(base_offset, b)?;
+        }
+        self.assemble(files, found, report, b)
+    }
+
+    /// A log without a directory is new.
+    fn make_directory(&self, b: &Blocking) -> Result<(), DiskError> {
+        match self.disk.list(&self.dir) {
+            Ok(_) => Ok(()),
+            Err(why) if why.is_not_found() => {
+                self.disk.create_dir(&self.dir)?;
+                self.disk
+                    .sync_dir(self.dir.parent().unwrap_or(Path::new("")), b)
+            }
+            Err(why) => Err(why),
+        }
+    }
+
+    /// Reads partition.metadata, or writes it where there is none.
+    fn check_identity(&self, b: &Blocking) -> Result<(), OpenError> {
+        let path = self.dir.join(partition_metadata::FILE);
+        let Some(bytes) = self.disk.read(&path)? else {
+            self.disk
+                .replace(&path, &partition_metadata::encode(self.topic_id), b)?;
+            return Ok(());
+        };
+        match partition_metadata::decode(&bytes) {
+            Ok(found) if found == self.topic_id => Ok(()),
+            Ok(found) => Err(OpenError::OtherTopic {
+                dir: self.dir.clone(),
+                found,
+                expected: self.topic_id,
+            }),
+            Err(why) => Err(OpenError::Identity {
+                path,
+                why: why.to_string(),
+            }),
+        }
+    }
+
+    /// Builds the log from its segments.
+    fn assemble(
+        self,
+        files: Files,
+        mut found: SegmentsFound<D>,
+        mut report: RecoveryReport,
+        b: &Blocking,
+    ) -> Result<(PartitionLog<D>, RecoveryReport), OpenError> {
+        let log_start_offset = self.settle_start(&mut found, &mut report, b)?;
+        let epochs = epochs::load(
+            &self.disk,
+            &self.dir,
+            &found.opened,
+            log_start_offset,
+            &found.epochs_seen,
+            &mut report,
+        )?;
+        let first_scanned = found.scanned.first().copied();
+        let context = producers::Context {
+            disk: &self.disk,
+            dir: &self.dir,
+            log_start_offset,
+            snapshots: &files.snapshots,
+            first_scanned,
+            without_transactions: std::mem::take(&mut found.without_transactions),
+            b,
+        };
+        let mut producers = producers::load(context, &mut found.opened, &mut report)?;
+        let idle = self.config.producer_id_expiration_ms;
+        producers.state.remove_expired(self.now.wall, idle);
+        for segment in &mut found.opened {
+            segment.write_transactions_if_changed()?;
+        }
+        let end = self.settle_end(&mut found)?;
+        self.remove_stray_snapshots(&files, &found, first_scanned, b)?;
+        found.damage.clamp(log_start_offset, end);
+        let flushed_offset = if self.clean_shutdown && found.cut_bytes == 0 {
+            end
+        } else {
+            self.recovery_point.min(end).max(log_start_offset.min(end))
+        };
+        self.report_loss(end, log_start_offset, found.cut_bytes, &mut report);
+        let log = PartitionLog::from_parts(LogParts {
+            flush_wanted: report.scanned_segments > 0 || found.cut_bytes > 0,
+            disk: self.disk,
+            dir: self.dir,
+            topic_partition: self.topic_partition,
+            config: self.config,
+            log_start_offset,
+            segments: found.opened.into(),
+            flushed_offset,
+            producers: producers.state,
+            snapshots: producers.snapshots,
+            epochs,
+            damage: found.damage,
+        });
+        Ok((log, report))
+    }
+
+    /// Where the log starts. When everything lies below the checkpointed start it begins anew.
+    fn settle_start(
+        &self,
+        found: &mut SegmentsFound<D>,
+        report: &mut RecoveryReport,
+        b: &Blocking,
+    ) -> Result<Offset, DiskError> {
+        let said = self.log_start_offset.max(Offset::ZERO);
+        let end = found
+            .opened
+            .last()
+            .map_or(said, |segment| segment.end_offset);
+        if said > end {
+            let finding = Finding::StartBeyondEnd {
+                log_start_offset: said,
+                log_end_offset: end,
+            };
+            report.add(finding);
+            for segment in std::mem::take(&mut found.opened) {
+                self.remove_segment(segment.base_offset, b)?;
+            }
+            found.epochs_seen.clear();
+            found.is_tail_damaged = false;
+        }
+        if found.opened.is_empty() {
+            found.opened.push(self.new_segment(said)?);
+        }
+        Ok(found
+            .opened
+            .first()
+            .map_or(said, |first| first.base_offset.max(said)))
+    }
+
+    /// Where the log ends. Damage at the very end stays, so appends go into a new segment.
+    fn settle_end(&self, found: &mut SegmentsFound<D>) -> Result<Offset, DiskError> {
+        let end = found
+            .opened
+            .last()
+            .map_or(Offset::ZERO, |segment| segment.end_offset);
+        if found.is_tail_damaged {
+            if let Some(last) = found.opened.last_mut() {
+                last.finish()?;
+            }
+            found.opened.push(self.new_segment(end)?);
+        }
+        Ok(end)
+    }
+
+    fn new_segment(&self, base_offset: Offset) -> Result<LogSegment<D>, DiskError> {
+        LogSegment::create(&self.disk, &self.dir, base_offset, self.now.wall)
+    }
+
+    fn report_loss(
+        &self,
+        end: Offset,
+        log_start_offset: Offset,
+        bytes: u64,
+        report: &mut RecoveryReport,
+    ) {
+        let (recovery_point, high_watermark) = (self.recovery_point, self.high_watermark);
+        if end < recovery_point && log_start_offset < recovery_point {
+            report.add(Finding::FlushedLoss {
+                end,
+                recovery_point,
+            });
+        }
+        if end < high_watermark {
+            report.add(Finding::UnflushedLoss {
+                end,
+                high_watermark,
+                bytes,
+            });
+        }
+    }
+
+    fn remove_segment(&self, base_offset: Offset, b: &Blocking) -> Result<(), DiskError> {
+        for kind in FileKind::ALL {
+            self.disk
+                .remove(&segment_file(&self.dir, base_offset, kind), b)?;
+        }
+        Ok(())
+    }
+
+    /// Keeps the snapshots at the bases of segments and the newest above the last one, as Kafka
+    /// does; after an unclean stop those above the first segment that was read are of a log that
+    /// may have gone another way.
+    fn remove_stray_snapshots(
+        &self,
+        files: &Files,
+        found: &SegmentsFound<D>,
+        first_scanned: Option<Offset>,
+        b: &Blocking,
+    ) -> Result<(), DiskError> {
+        let last_base = found
+            .opened
+            .last()
+            .map_or(Offset::ZERO, |it| it.base_offset);
+        let newest = files.snapshots.last().filter(|newest| **newest > last_base);
+        for offset in &files.snapshots {
+            let is_base = found.opened.iter().any(|it| it.base_offset == *offset);
+            let is_stale = first_scanned.is_some_and(|first| *offset > first);
+            if is_stale || !is_base && Some(offset) != newest {
+                let path = segment_file(&self.dir, *offset, FileKind::Snapshot);
+                self.disk.remove(&path, b)?;
+            }
+        }
+        Ok(())
     }
 }

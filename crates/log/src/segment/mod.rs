@@ -1,6 +1,7 @@
 //! One segment of a log: its batches and their indexes.
 
 mod entries;
+mod load;
 mod offset_index;
 pub(crate) mod scan;
 mod time_index;
@@ -13,6 +14,7 @@ use highwater_disk::{Disk, DiskError, DiskFile, OpenMode};
 use highwater_records::BatchHeader;
 use highwater_types::{Offset, WallMs};
 
+pub(crate) use self::load::decode_offset_index;
 pub use self::offset_index::OffsetEntry;
 pub(crate) use self::offset_index::OffsetIndex;
 use self::scan::{Found, Located, Scanner};
@@ -21,7 +23,7 @@ pub(crate) use self::time_index::TimeIndex;
 use crate::config::LogConfig;
 use crate::lazy_file::LazyFile;
 use crate::names::{FileKind, segment_file};
-use crate::transaction_index::{AbortedTransaction, TransactionIndex};
+use crate::transaction_index::{AbortedTransaction, TransactionIndex, TransactionIndexError};
 
 /// Where the batch with an offset lies, or why none does.
 #[derive(Clone, Debug)]
@@ -238,13 +240,48 @@ impl<D: Disk> LogSegment<D> {
     pub(crate) fn write_indexes(&mut self, trim: bool) -> Result<(), DiskError> {
         self.offset_index.0.write(trim)?;
         self.time_index.0.write(trim)?;
+        self.write_transactions_if_changed()
+    }
+
+    pub(crate) fn write_transactions_if_changed(&mut self) -> Result<(), DiskError> {
         if self.transactions_changed {
-            let file = self.transaction_file.open()?;
-            file.write_at(0, &[IoSlice::new(&self.transactions.encode())])?;
-            file.set_len(self.transactions.file_bytes())?;
+            self.write_transactions()?;
             self.transactions_changed = false;
+            self.indexes_dirty = true;
         }
         Ok(())
+    }
+
+    fn write_transactions(&self) -> Result<(), DiskError> {
+        if self.transactions.is_empty() && !self.transaction_file.exists()? {
+            return Ok(());
+        }
+        let file = self.transaction_file.open()?;
+        file.write_at(0, &[IoSlice::new(&self.transactions.encode())])?;
+        file.set_len(self.transactions.file_bytes())
+    }
+
+    /// Reads the transaction index file of `len` bytes.
+    pub(crate) fn read_transactions(
+        &self,
+        len: u64,
+    ) -> Result<Result<TransactionIndex, TransactionIndexError>, DiskError> {
+        let mut bytes = vec![0; usize::try_from(len).unwrap_or(0)];
+        let read = self.transaction_file.open()?.read_at(0, &mut bytes)?;
+        bytes.truncate(read);
+        Ok(TransactionIndex::decode(&bytes, self.base_offset))
+    }
+
+    /// Takes the transaction index as its file has it.
+    pub(crate) fn set_transactions(&mut self, index: TransactionIndex) {
+        self.transactions = index;
+        self.transactions_changed = false;
+    }
+
+    /// Takes a transaction index that the file does not have yet.
+    pub(crate) fn replace_transactions(&mut self, index: TransactionIndex) {
+        self.transactions = index;
+        self.transactions_changed = true;
     }
 
     /// Notes a transaction whose abort marker is in this segment.
@@ -379,10 +416,12 @@ impl<D: Disk> LogSegment<D> {
                     position = batch.end();
                 }
                 Found::End => break,
-                Found::Bad(_) => match scanner.resync(position + 1, expected, end_offset)? {
-                    Some(batch) => position = batch.position,
-                    None => break,
-                },
+                Found::Bad(_) => {
+                    match scanner.resync(position + 1..u64::MAX, expected, end_offset)? {
+                        Some(batch) => position = batch.position,
+                        None => break,
+                    }
+                }
             }
         }
         self.skip_to(size);

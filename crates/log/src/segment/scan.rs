@@ -1,9 +1,13 @@
+use std::ops::Range;
 use std::sync::Arc;
 
 use highwater_disk::{DiskError, DiskFile};
 use highwater_records::{BATCH_HEADER_BYTES, BatchHeader, MAGIC};
 use highwater_types::Offset;
 
+/// Where a batch has its magic, and the only one that is read.
+const MAGIC_AT: usize = 16;
+const MAGIC_BYTE: u8 = 2;
 /// First byte that the CRC covers.
 const CRC_FROM: u64 = 21;
 
@@ -130,21 +134,36 @@ impl<F: DiskFile> Scanner<F> {
         Ok(bytes)
     }
 
-    /// The next position from `position` on at which a whole batch with a right CRC begins whose
+    /// The bytes at `position`, as many as a header has, or fewer at the end.
+    pub(crate) fn peek(&mut self, position: u64) -> Result<&[u8], DiskError> {
+        self.bytes_at(position, BATCH_HEADER_BYTES)
+    }
+
+    /// The first position in `positions` at which a whole batch with a right CRC begins whose
     /// offsets lie in `[expected, below)`. For finding the way after damage.
     pub(crate) fn resync(
         &mut self,
-        position: u64,
+        positions: Range<u64>,
         expected: Offset,
         below: Offset,
     ) -> Result<Option<Located>, DiskError> {
-        let mut at = position;
-        while at + BATCH_HEADER_BYTES as u64 <= self.end {
+        let mut at = positions.start;
+        while at < positions.end && at + BATCH_HEADER_BYTES as u64 <= self.end {
             let bytes = self.bytes_at(at, BATCH_HEADER_BYTES)?;
-            let plausible = parse_header(bytes).is_some_and(|header| {
+            // Only where the magic byte fits is more looked at.
+            let magics = bytes.get(MAGIC_AT..).unwrap_or_default();
+            let Some(skip) = magics.iter().position(|byte| *byte == MAGIC_BYTE) else {
+                at += magics.len().max(1) as u64;
+                continue;
+            };
+            at += skip as u64;
+            let plausible = parse_header(self.peek(at)?).is_some_and(|header| {
                 header.base_offset >= expected && header.last_offset() < below
             });
-            if plausible && let Found::Batch(batch) = self.batch_at(at, expected)? {
+            if plausible
+                && at < positions.end
+                && let Found::Batch(batch) = self.batch_at(at, expected)?
+            {
                 return Ok(Some(batch));
             }
             at += 1;

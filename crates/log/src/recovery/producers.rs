@@ -1,0 +1,163 @@
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use highwater_disk::{Blocking, Disk, DiskError};
+use highwater_types::Offset;
+
+use super::report::{Finding, RecoveryReport};
+use crate::names::{FileKind, segment_file};
+use crate::producer_state::ProducerState;
+use crate::replay::replay;
+use crate::segment::LogSegment;
+
+/// Bytes of segments without a transaction index that are looked through after a clean stop.
+const TRANSACTION_SEARCH_BYTES_MAX: u64 = 256 << 20;
+
+/// The producers of a log that is being opened.
+#[derive(Debug)]
+pub(super) struct Producers {
+    pub(super) state: ProducerState,
+    /// Snapshots that are missing at the bases of segments.
+    pub(super) snapshots: Vec<(Offset, Vec<u8>)>,
+}
+
+/// What is known when the producers are loaded.
+pub(super) struct Context<'a, D: Disk> {
+    pub(super) disk: &'a D,
+    pub(super) dir: &'a Path,
+    pub(super) log_start_offset: Offset,
+    /// Offsets of the snapshots on disk, rising.
+    pub(super) snapshots: &'a [Offset],
+    /// The first segment that was read whole, if any: later snapshots do not count.
+    pub(super) first_scanned: Option<Offset>,
+    /// Segments whose transaction index must be taken from the batches.
+    pub(super) without_transactions: BTreeSet<Offset>,
+    pub(super) b: &'a Blocking,
+}
+
+/// Loads the newest snapshot that counts and replays the batches after it. Transaction indexes
+/// that are missing are filled on the way.
+pub(super) fn load<D: Disk>(
+    mut context: Context<'_, D>,
+    segments: &mut [LogSegment<D>],
+    report: &mut RecoveryReport,
+) -> Result<Producers, DiskError> {
+    let end = segments
+        .last()
+        .map_or(context.log_start_offset, |segment| segment.end_offset);
+    let usable = context.first_scanned.unwrap_or(end);
+    let newest = newest_snapshot(&context, usable, report)?;
+    let is_current = newest
+        .as_ref()
+        .is_some_and(|state| state.end_offset() == usable);
+    if newest.as_ref().is_some_and(ProducerState::has_seen_marker) {
+        find_missing_transactions(&mut context, segments);
+    }
+    let bound = context
+        .without_transactions
+        .first()
+        .map_or(usable, |first| *first.min(&usable));
+    let start = if bound < usable {
+        newest_snapshot(&context, bound, report)?
+    } else {
+        newest
+    };
+    let first = segments.first().map_or(end, |segment| segment.base_offset);
+    let mut state = start.unwrap_or_else(|| ProducerState::new(first));
+    let from = state.end_offset();
+    let mut snapshots = Vec::new();
+    let mut found = Vec::new();
+    for segment in segments.iter() {
+        if segment.base_offset > from
+            && context
+                .first_scanned
+                .is_some_and(|it| segment.base_offset > it)
+        {
+            state.advance_end(segment.base_offset);
+            snapshots.push((segment.base_offset, state.encode_snapshot()));
+        }
+        replay(&mut state, [segment], |base, ended| {
+            found.push((base, ended))
+        })?;
+    }
+    for (base, ended) in found {
+        let segment = segments
+            .iter_mut()
+            .find(|segment| segment.base_offset == base);
+        if let (Some(segment), Some(aborted)) = (segment, ended.aborted())
+            && context.without_transactions.contains(&base)
+        {
+            let was_scanned = context.first_scanned.is_some_and(|first| base >= first);
+            if segment.transactions.is_empty() && !was_scanned {
+                let why = "it was missing";
+                report.add(Finding::IndexRebuilt {
+                    base_offset: base,
+                    file: "txnindex",
+                    why,
+                });
+            }
+            segment.add_aborted(aborted);
+        }
+    }
+    state.advance_end(end);
+    state.advance_log_start(context.log_start_offset);
+    if context.first_scanned.is_none() && !is_current && from < end && has_batches(segments, from) {
+        report.add(Finding::ProducersRebuilt { from, to: end });
+    }
+    Ok(Producers { state, snapshots })
+}
+
+/// The newest good snapshot at or below `usable`. Bad ones are removed; so are those above, which
+/// are of a log that went another way.
+fn newest_snapshot<D: Disk>(
+    context: &Context<'_, D>,
+    usable: Offset,
+    report: &mut RecoveryReport,
+) -> Result<Option<ProducerState>, DiskError> {
+    for offset in context
+        .snapshots
+        .iter()
+        .rev()
+        .filter(|offset| **offset <= usable)
+    {
+        let path = segment_file(context.dir, *offset, FileKind::Snapshot);
+        let Some(bytes) = context.disk.read(&path)? else {
+            continue;
+        };
+        match ProducerState::decode_snapshot(&bytes, *offset) {
+            Ok(state) => return Ok(Some(state)),
+            Err(why) => {
+                let why = why.to_string();
+                report.add(Finding::SnapshotDropped {
+                    offset: *offset,
+                    why,
+                });
+                context.disk.remove(&path, context.b)?;
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// After a clean stop nobody read the batches, so a transaction index that is gone was not missed.
+/// Where markers were seen, segments without one are looked through, newest first.
+fn find_missing_transactions<D: Disk>(context: &mut Context<'_, D>, segments: &[LogSegment<D>]) {
+    let mut left = TRANSACTION_SEARCH_BYTES_MAX;
+    for segment in segments
+        .iter()
+        .rev()
+        .filter(|segment| segment.transactions.is_empty())
+    {
+        let Some(rest) = left.checked_sub(segment.size) else {
+            break;
+        };
+        left = rest;
+        context.without_transactions.insert(segment.base_offset);
+    }
+}
+
+fn has_batches<D: Disk>(segments: &[LogSegment<D>], from: Offset) -> bool {
+    segments
+        .iter()
+        .any(|segment| segment.size > 0 && segment.end_offset > from)
+}
