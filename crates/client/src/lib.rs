@@ -1,1 +1,20 @@
-//! The async client: connections, a batching producer, a consumer by partition.
+//! The async client: connections, a batching producer, a consumer by partition, admin calls.
+//!
+//! [`Client`] is the way in: it knows the brokers and the leaders. [`Producer`] and [`Consumer`]
+//! are made from it and have connections of their own.
+
+mod admin;
+mod cluster;
+mod config;
+mod error;
+mod metadata;
+mod net;
+mod offsets;
+
+pub use crate::admin::{ClusterBroker, ClusterDescription, ConfigResource, CreatedTopic, NewTopic};
+pub use crate::cluster::Client;
+pub use crate::config::ClientConfig;
+pub use crate::error::ClientError;
+pub use crate::metadata::{BrokerMetadata, Metadata, PartitionMetadata, TopicMetadata};
+pub use crate::net::{Call, Connection, Versions};
+pub use crate::offsets::{IsolationLevel, ListedOffset, OffsetSpec, PartitionName};
