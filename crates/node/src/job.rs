@@ -1,3 +1,5 @@
+//! Blocking work that a machine hands out.
+
 use std::fmt;
 use std::path::PathBuf;
 

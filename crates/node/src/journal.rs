@@ -1,3 +1,5 @@
+//! What a node tells people.
+
 use std::fmt;
 
 use highwater_types::{LeaderEpoch, Offset, TopicPartition};

@@ -1,3 +1,5 @@
+//! The interface between a node's machines and whoever drives them.
+
 use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -199,19 +201,31 @@ impl<F> Answer<F> {
     /// An answer of bytes and file regions.
     #[must_use]
     pub const fn pieces(pieces: Vec<Piece<F>>) -> Self {
-        Self { pieces: Some(pieces), mute: Millis::ZERO, then_close: false }
+        Self {
+            pieces: Some(pieces),
+            mute: Millis::ZERO,
+            then_close: false,
+        }
     }
 
     /// No answer at all: acks=0.
     #[must_use]
     pub const fn silent() -> Self {
-        Self { pieces: None, mute: Millis::ZERO, then_close: false }
+        Self {
+            pieces: None,
+            mute: Millis::ZERO,
+            then_close: false,
+        }
     }
 
     /// No answer, and the connection closes once earlier answers are sent.
     #[must_use]
     pub const fn close() -> Self {
-        Self { pieces: None, mute: Millis::ZERO, then_close: true }
+        Self {
+            pieces: None,
+            mute: Millis::ZERO,
+            then_close: true,
+        }
     }
 }
 
@@ -257,7 +271,11 @@ pub struct Region<F> {
 
 impl<F> Clone for Region<F> {
     fn clone(&self) -> Self {
-        Self { file: Arc::clone(&self.file), position: self.position, len: self.len }
+        Self {
+            file: Arc::clone(&self.file),
+            position: self.position,
+            len: self.len,
+        }
     }
 }
 

@@ -1,3 +1,5 @@
+//! What the machines of a node tell each other.
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
