@@ -1,0 +1,233 @@
+//! The invariants, each by its name, looked at after every event of a run.
+//!
+//! A broken invariant is our own mistake: the checker panics with the id and the numbers, and the
+//! run's seed or scenario leads back to it.
+//!
+//! - I-08 `HwMonotonic`, I-10 `EpochCache`: [`replicas`].
+//! - I-18 `LogShape`, I-21 `Idempotence`: [`shape`], over the bytes as they reach the disk.
+//! - I-09 `NoReadAboveHw`, I-17 `ConsistentRead`: [`history`], over what clients were told.
+//! - I-28 `Replay`: whoever runs a seed twice compares the hashes of the traces.
+
+mod history;
+mod replicas;
+mod shape;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use highwater_disk::MemDisk;
+use highwater_node::shard::partition::Partition;
+use highwater_node::{Happening, JournalEntry};
+use highwater_protocol::messages::fetch_response::PartitionData;
+use highwater_types::{NodeId, Offset, TopicIdPartition, TopicPartition};
+
+use self::history::History;
+use self::replicas::LastSeen;
+use self::shape::LogBytes;
+use crate::world::World;
+use crate::world::clients::requests::{SentBatch, SentFetch};
+
+/// A replica: which partition on which node.
+type ReplicaKey = (NodeId, TopicIdPartition);
+
+/// Everything that the checkers remember of a run.
+#[derive(Debug, Default)]
+pub(crate) struct Checker {
+    next_value: u64,
+    last_seen: BTreeMap<ReplicaKey, LastSeen>,
+    bytes: BTreeMap<ReplicaKey, LogBytes>,
+    history: History,
+    /// Replicas whose process ended and that were not seen since.
+    ended: BTreeMap<ReplicaKey, Ended>,
+    /// Partitions whose loss of data was told since the last start of their node.
+    told_losses: BTreeSet<TopicPartition>,
+    /// What was looked at, for the summary of a run.
+    pub(crate) counts: Counts,
+}
+
+/// How much a run looked at: a checker that saw nothing proves nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counts {
+    /// Batches found in logs.
+    pub(crate) batches: u64,
+    /// Records acknowledged.
+    pub(crate) acknowledged: u64,
+    /// Records read by clients.
+    pub(crate) read: u64,
+    /// Records that a loss of power took and that had been acknowledged or read.
+    pub(crate) lost_with_power: u64,
+}
+
+/// A replica at the moment when its process ended.
+#[derive(Clone, Copy, Debug)]
+struct Ended {
+    log_end_offset: Offset,
+    flushed_offset: Offset,
+    power_lost: bool,
+    flushes_each_message: bool,
+}
+
+impl Checker {
+    /// Values that no record of this run had before.
+    pub(crate) fn next_values(&mut self, count: u64) -> Vec<Vec<u8>> {
+        let from = self.next_value;
+        self.next_value += count;
+        (from..self.next_value)
+            .map(|number| format!("m{number}").into_bytes())
+            .collect()
+    }
+
+    /// Looks at every replica of every running node.
+    pub(crate) fn after_event(&mut self, world: &World) {
+        for (id, node) in world.nodes() {
+            let Some(process) = &node.process else {
+                continue;
+            };
+            for shard in &process.shards {
+                for partition in shard.partitions().iter() {
+                    self.replica(*id, &node.disks, partition);
+                }
+            }
+        }
+    }
+
+    /// Takes a journal entry of a node.
+    pub(crate) fn journal(&mut self, _node: NodeId, entry: &JournalEntry) {
+        if let Happening::DataLoss { partition, .. } = &entry.happening {
+            self.told_losses.insert(partition.clone());
+        }
+    }
+
+    /// A process ends: what its replicas had flushed is what a loss of power leaves.
+    pub(crate) fn process_ends(&mut self, world: &World, id: NodeId) {
+        self.told_losses.clear();
+        let Some(process) = &world.node(id).process else {
+            return;
+        };
+        for shard in &process.shards {
+            for partition in shard.partitions().iter() {
+                let Ok(online) = partition.online() else {
+                    continue;
+                };
+                let log = online.log();
+                let ended = Ended {
+                    log_end_offset: log.log_end_offset(),
+                    flushed_offset: log.flushed_offset(),
+                    power_lost: false,
+                    flushes_each_message: log.config().flush_messages == 1,
+                };
+                self.ended.insert((id, partition.id()), ended);
+            }
+        }
+    }
+
+    /// The process that ended lost its power too.
+    pub(crate) fn power_was_lost(&mut self, id: NodeId) {
+        for ((node, _), ended) in &mut self.ended {
+            ended.power_lost |= *node == id;
+        }
+    }
+
+    /// A batch leaves a client.
+    pub(crate) fn sent(&mut self, batch: &SentBatch) {
+        self.history.sent(batch);
+    }
+
+    /// A batch was acknowledged at `offset`.
+    pub(crate) fn acknowledged(
+        &mut self,
+        world: &World,
+        node: NodeId,
+        batch: &SentBatch,
+        offset: Offset,
+    ) {
+        let Some(id) = world.partition_id(&batch.partition, batch.topic_id) else {
+            return;
+        };
+        self.counts.acknowledged += batch.values.len() as u64;
+        let is_lost = self.ended.get(&(node, id)).is_some_and(|it| it.power_lost);
+        assert!(!is_lost, "an answer of a process that lost its power");
+        self.history.acknowledged(id, batch, offset);
+    }
+
+    /// Records were read.
+    pub(crate) fn was_read(
+        &mut self,
+        world: &World,
+        _node: NodeId,
+        fetch: &SentFetch,
+        data: &PartitionData,
+        records: &[(Offset, Vec<u8>)],
+    ) {
+        let Some(id) = world.partition_id(&fetch.partition, fetch.topic_id) else {
+            return;
+        };
+        self.counts.read += records.len() as u64;
+        self.history.was_read(id, data, records);
+    }
+
+    fn replica(&mut self, node: NodeId, disks: &[MemDisk], partition: &Partition<MemDisk>) {
+        let Ok(online) = partition.online() else {
+            return;
+        };
+        let key = (node, partition.id());
+        let log = online.log();
+        let returns = self.ended.remove(&key);
+        if let Some(ended) = returns {
+            self.returned(key, partition, ended);
+        }
+        let seen = LastSeen::of(online);
+        let before = self.last_seen.insert(key, seen.clone());
+        if before.as_ref() == Some(&seen) {
+            return;
+        }
+        seen.check(partition, online, before.as_ref());
+        self.history.high_watermark(key.1, online.high_watermark());
+        let disk = disks
+            .get(usize::from(partition.dir().0))
+            .expect("a directory of the node");
+        let bytes = self.bytes.entry(key).or_default();
+        let (history, mut stored) = (&self.history, BTreeSet::new());
+        self.counts.batches += bytes.follow(disk, log, &mut |offset, value| {
+            history.is_stored(key.1, offset, value);
+            stored.insert(offset);
+        });
+        self.history.log_start(key.1, log.log_start_offset());
+        if returns.is_some() {
+            self.history.holds(key.1, &stored);
+        }
+    }
+
+    /// A replica is seen for the first time since its process ended.
+    fn returned(&mut self, key: ReplicaKey, partition: &Partition<MemDisk>, ended: Ended) {
+        let Ok(online) = partition.online() else {
+            return;
+        };
+        let log = online.log();
+        let (name, end) = (partition.name(), log.log_end_offset());
+        assert!(
+            end >= ended.flushed_offset,
+            "{name}: flushed {} but ends at {end}",
+            ended.flushed_offset
+        );
+        if !ended.power_lost {
+            assert_eq!(
+                end, ended.log_end_offset,
+                "{name}: a crash lost what was written"
+            );
+        }
+        self.last_seen.remove(&key);
+        self.bytes.remove(&key);
+        let lost = self.history.cut(key.1, end);
+        self.counts.lost_with_power += lost;
+        if lost > 0 {
+            assert!(
+                ended.power_lost,
+                "{name}: {lost} acknowledged or read records are gone"
+            );
+            assert!(
+                !ended.flushes_each_message,
+                "{name}: flush.messages=1, but {lost} are gone"
+            );
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! I-18, I-21 and the other half of I-10: the bytes of a log, followed as they grow.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use highwater_disk::{Disk as _, DiskFile as _, MemDisk, OpenMode};
+use highwater_log::PartitionLog;
+use highwater_records::{BatchHeader, Batches};
+use highwater_types::{LeaderEpoch, Offset, ProducerEpoch, ProducerId};
+
+/// Output bound for a batch of the simulator.
+const BATCH_BYTES_MAX: u64 = 1 << 20;
+
+/// How far the bytes of a log were followed.
+#[derive(Debug, Default)]
+pub(super) struct LogBytes {
+    /// The segment, by base offset, and how many of its bytes were seen.
+    at: Option<(Offset, u64)>,
+    /// Exclusive end of the last batch seen.
+    end_offset: Option<Offset>,
+    /// The next sequence of each producer's epoch.
+    sequences: BTreeMap<(ProducerId, ProducerEpoch), i32>,
+    /// The epoch of the last batch seen.
+    epoch: Option<LeaderEpoch>,
+}
+
+impl LogBytes {
+    /// Looks at the batches that came since the last call, and hands each record of theirs to
+    /// `see`; gives the number of batches.
+    pub(super) fn follow(
+        &mut self,
+        disk: &MemDisk,
+        log: &PartitionLog<MemDisk>,
+        see: &mut dyn FnMut(Offset, &[u8]),
+    ) -> u64 {
+        let is_cut = self
+            .end_offset
+            .is_some_and(|end| end > log.log_end_offset());
+        if is_cut {
+            *self = Self::default();
+        }
+        let mut found = 0;
+        for segment in log.segments() {
+            let seen = match self.at {
+                Some((base, _)) if segment.base_offset < base => continue,
+                Some((base, seen)) if segment.base_offset == base => seen,
+                _ => 0,
+            };
+            if seen < segment.size_bytes {
+                let bytes = read(disk, log, segment.base_offset, seen, segment.size_bytes);
+                found += self.batches(log, segment.base_offset, &bytes, see);
+            }
+            self.at = Some((segment.base_offset, segment.size_bytes));
+        }
+        let end = self.end_offset.unwrap_or_else(|| log.log_end_offset());
+        assert!(
+            end <= log.log_end_offset(),
+            "I-18 {}: bytes up to {end}, log end offset {}",
+            log.topic_partition(),
+            log.log_end_offset()
+        );
+        found
+    }
+
+    fn batches(
+        &mut self,
+        log: &PartitionLog<MemDisk>,
+        base: Offset,
+        bytes: &[u8],
+        see: &mut dyn FnMut(Offset, &[u8]),
+    ) -> u64 {
+        let name = log.topic_partition();
+        let mut found = 0;
+        for batch in Batches::new(bytes) {
+            let batch = batch.unwrap_or_else(|why| panic!("I-18 {name}: segment {base}: {why}"));
+            batch
+                .check_crc()
+                .unwrap_or_else(|why| panic!("I-18 {name}: segment {base}: {why}"));
+            let header = batch.header();
+            assert!(
+                header.base_offset >= base,
+                "I-18 {name}: a batch below its segment"
+            );
+            if let Some(end) = self.end_offset {
+                assert!(
+                    header.base_offset >= end,
+                    "I-18 {name}: a batch begins below {end}"
+                );
+            }
+            self.end_offset = Some(header.next_offset());
+            self.epoch_of(log, header);
+            self.sequence_of(log, header);
+            for record in batch.open(BATCH_BYTES_MAX).expect("opens").records() {
+                let record = record.unwrap_or_else(|why| panic!("I-18 {name}: {why}"));
+                see(record.offset, record.value.unwrap_or_default());
+            }
+            found += 1;
+        }
+        found
+    }
+
+    fn epoch_of(&mut self, log: &PartitionLog<MemDisk>, header: &BatchHeader) {
+        let (name, epoch, at) = (
+            log.topic_partition(),
+            header.leader_epoch,
+            header.base_offset,
+        );
+        if let Some(before) = self.epoch {
+            assert!(
+                before <= epoch,
+                "I-10 {name}: epoch {epoch} at {at} after {before}"
+            );
+        }
+        self.epoch = Some(epoch);
+        let covering = log
+            .epochs()
+            .entries
+            .iter()
+            .rev()
+            .find(|entry| entry.start_offset <= at);
+        assert_eq!(
+            covering.map(|entry| entry.epoch),
+            Some(epoch),
+            "I-10 {name}: the cache does not know the epoch of the batch at {at}"
+        );
+    }
+
+    fn sequence_of(&mut self, log: &PartitionLog<MemDisk>, header: &BatchHeader) {
+        if !header.producer_id.is_some() || header.base_sequence < 0 {
+            return;
+        }
+        let key = (header.producer_id, header.producer_epoch);
+        if let Some(expected) = self.sequences.get(&key) {
+            assert_eq!(
+                header.base_sequence,
+                *expected,
+                "I-21 {}: producer {} epoch {} at offset {}",
+                log.topic_partition(),
+                header.producer_id,
+                header.producer_epoch,
+                header.base_offset
+            );
+        }
+        self.sequences
+            .insert(key, header.last_sequence().wrapping_add(1) & i32::MAX);
+    }
+}
+
+fn read(disk: &MemDisk, log: &PartitionLog<MemDisk>, base: Offset, from: u64, to: u64) -> Vec<u8> {
+    let path: PathBuf = log.dir().join(format!("{:020}.log", base.raw()));
+    let file = disk
+        .session()
+        .open(&path, OpenMode::Read)
+        .expect("a segment of an open log");
+    let mut bytes = vec![0; usize::try_from(to - from).expect("small logs")];
+    let read = file.read_at(from, &mut bytes).expect("memory");
+    assert_eq!(
+        read,
+        bytes.len(),
+        "I-18 {}: segment {base} is short",
+        log.topic_partition()
+    );
+    bytes
+}

@@ -1,0 +1,47 @@
+//! Scenario files: stories that are played against real nodes, and whose trace is the expectation.
+
+mod parse;
+mod verbs;
+
+use std::fmt::Write as _;
+
+use self::parse::Script;
+pub use self::parse::ScriptError;
+use crate::trace::Trace;
+use crate::world::{Delays, World};
+
+/// What came of a scenario.
+#[derive(Debug)]
+pub struct Played {
+    /// The file's text as it would be recorded now.
+    pub recorded: String,
+    /// Whether that is what the file says.
+    pub matches: bool,
+    /// Everything that happened.
+    pub trace: Trace,
+}
+
+/// Plays a scenario. Its seed is fixed: what a file tells is always the same story.
+///
+/// # Errors
+/// When a line cannot be understood or done.
+///
+/// # Panics
+/// When an invariant breaks: that is a mistake of the node.
+pub fn play(text: &str) -> Result<Played, ScriptError> {
+    let mut script = Script::parse(text)?;
+    let mut world = World::new(1, Delays::STEADY);
+    for block in &mut script.blocks {
+        for command in &block.commands {
+            verbs::perform(&mut world, command)?;
+        }
+        block.expected = world.trace.take_new().to_vec();
+    }
+    let mut recorded = String::new();
+    write!(recorded, "{script}").expect("writing to memory");
+    Ok(Played {
+        matches: recorded == text,
+        recorded,
+        trace: world.trace,
+    })
+}

@@ -1,0 +1,194 @@
+//! Verbs about clients. A line names its client with `client=N`; without it, client 1 speaks.
+
+use highwater_records::ProducerStamp;
+use highwater_types::{Millis, Offset, ProducerEpoch, ProducerId, TopicName, Uuid};
+
+use super::{Command, NODE, ScriptError, partition};
+use crate::client::ClientId;
+use crate::world::World;
+use crate::world::clients::Load;
+use crate::world::clients::requests::{self, Purpose, SentBatch, SentFetch};
+
+/// How long a line waits for the answer that it asks for.
+const ANSWER_PATIENCE: Millis = Millis::new(60_000);
+
+/// `topic orders partitions=1 [key=value]...`: makes a topic; other settings are its configs.
+pub(super) fn topic(world: &mut World, command: &Command) -> Result<(), ScriptError> {
+    let name = topic_name(command)?;
+    let partitions = command.setting("partitions", 1)?;
+    let own = ["partitions", "client"];
+    let configs = command
+        .settings
+        .iter()
+        .filter(|(key, _)| !own.contains(&key.as_str()));
+    let configs: Vec<_> = configs
+        .map(|(key, value)| (key.as_str(), value.as_str()))
+        .collect();
+    let request = requests::create_topic(&name, partitions, &configs);
+    ask(world, command, &request, 7, Purpose::CreateTopic(name))
+}
+
+/// `delete-topic orders`.
+pub(super) fn delete_topic(world: &mut World, command: &Command) -> Result<(), ScriptError> {
+    let name = topic_name(command)?;
+    ask(
+        world,
+        command,
+        &requests::delete_topic(&name),
+        6,
+        Purpose::DeleteTopic(name),
+    )
+}
+
+/// `produce orders-0 [acks=all|1|0] [records=1] [values=a,b] [pid=7 epoch=0 seq=0] [wait=yes]
+/// [version=12] [timeout=5000]`: with `wait=no` the story goes on without the answer.
+pub(super) fn produce(world: &mut World, command: &Command) -> Result<(), ScriptError> {
+    let partition = partition(command.word(0, "a partition")?)?;
+    let acks = match command.setting("acks", "all".to_owned())?.as_str() {
+        "all" => -1,
+        other => other
+            .parse()
+            .map_err(|_| ScriptError(format!("acks={other}?")))?,
+    };
+    let values = match command.settings.get("values") {
+        Some(values) => values
+            .split(',')
+            .map(|value| value.as_bytes().to_vec())
+            .collect(),
+        None => world.checker.next_values(command.setting("records", 1)?),
+    };
+    let stamp = ProducerStamp {
+        id: ProducerId::new(command.setting("pid", -1)?),
+        epoch: ProducerEpoch::new(command.setting("epoch", -1)?),
+        base_sequence: command.setting("seq", -1)?,
+    };
+    let client = client(world, command)?;
+    let topic_id = topic_id(world, client, &partition.topic);
+    let version = command.setting("version", 12)?;
+    let batch = SentBatch {
+        partition,
+        topic_id,
+        values,
+        acks,
+        stamp,
+    };
+    let wall = world.now_of(NODE).wall;
+    let request = batch.request(version, wall, command.setting("timeout", 5000)?);
+    world.checker.sent(&batch);
+    ask(world, command, &request, version, Purpose::Produce(batch))
+}
+
+/// `fetch orders-0 offset=0 [isolation=read_committed] [min-bytes=1] [max-wait=500] [version=12]`.
+pub(super) fn fetch(world: &mut World, command: &Command) -> Result<(), ScriptError> {
+    let partition = partition(command.word(0, "a partition")?)?;
+    let isolation = command.setting("isolation", String::new())?;
+    let client = client(world, command)?;
+    let fetch = SentFetch {
+        topic_id: topic_id(world, client, &partition.topic),
+        partition,
+        offset: Offset::new(command.setting("offset", 0)?),
+        isolation_level: i8::from(isolation == "read_committed"),
+        min_bytes: command.setting("min-bytes", 1)?,
+        max_wait_ms: command.setting("max-wait", 500)?,
+    };
+    let version = command.setting("version", 12)?;
+    ask(
+        world,
+        command,
+        &fetch.request(version),
+        version,
+        Purpose::Fetch(fetch),
+    )
+}
+
+/// `list-offsets orders-0 at=latest|earliest|max|<timestamp>`.
+pub(super) fn list_offsets(world: &mut World, command: &Command) -> Result<(), ScriptError> {
+    let partition = partition(command.word(0, "a partition")?)?;
+    let timestamp = match command.setting("at", "latest".to_owned())?.as_str() {
+        "latest" => -1,
+        "earliest" => -2,
+        "max" => -3,
+        other => other
+            .parse()
+            .map_err(|_| ScriptError(format!("at={other}?")))?,
+    };
+    let request = requests::list_offsets(&partition, timestamp);
+    ask(world, command, &request, 8, Purpose::ListOffsets(partition))
+}
+
+/// `cut [client=1]`: the connection breaks; answers on their way are lost.
+pub(super) fn cut(world: &mut World, command: &Command) -> Result<(), ScriptError> {
+    let client = client(world, command)?;
+    world.cut_client(client);
+    world.run_for(Millis::new(5));
+    Ok(())
+}
+
+/// `hold [client=1]`: frames to the client stay on the way until `deliver`.
+pub(super) fn hold(world: &mut World, command: &Command) -> Result<(), ScriptError> {
+    let client = client(world, command)?;
+    world.hold(client);
+    Ok(())
+}
+
+/// `deliver`: what was held arrives now, read late.
+pub(super) fn deliver(world: &mut World) -> Result<(), ScriptError> {
+    world.deliver();
+    world.run_for(Millis::new(5));
+    Ok(())
+}
+
+fn ask(
+    world: &mut World,
+    command: &Command,
+    request: &highwater_protocol::Request,
+    version: i16,
+    purpose: Purpose,
+) -> Result<(), ScriptError> {
+    let client = client(world, command)?;
+    let silent = purpose.is_silent();
+    let answers = world.client(client).answers;
+    if world.ask(client, request, version, purpose).is_err() {
+        return Err(ScriptError(format!(
+            "{}: the node does not serve",
+            command.verb
+        )));
+    }
+    if silent || command.setting("wait", "yes".to_owned())? == "no" {
+        world.run_for(Millis::new(20));
+        return Ok(());
+    }
+    let answered = world.run_until(ANSWER_PATIENCE, |world| {
+        let client = world.clients.get(&client);
+        client.is_none_or(|it| it.answers > answers || it.link.conn().is_none())
+    });
+    if answered {
+        Ok(())
+    } else {
+        Err(ScriptError(format!("{}: no answer", command.verb)))
+    }
+}
+
+fn client(world: &mut World, command: &Command) -> Result<ClientId, ScriptError> {
+    let id = ClientId(command.setting("client", 1)?);
+    if !world.clients.contains_key(&id) {
+        let known = world.clients.values().next().map(|it| it.topic_ids.clone());
+        world.add_client(id, NODE, Load::Scripted);
+        world.client(id).topic_ids = known.unwrap_or_default();
+    }
+    Ok(id)
+}
+
+fn topic_id(world: &mut World, client: ClientId, topic: &TopicName) -> Uuid {
+    world
+        .client(client)
+        .topic_ids
+        .get(topic)
+        .copied()
+        .unwrap_or(Uuid::ZERO)
+}
+
+fn topic_name(command: &Command) -> Result<TopicName, ScriptError> {
+    let text = command.word(0, "a topic")?;
+    TopicName::new(text).map_err(|why| ScriptError(format!("'{text}': {why}")))
+}

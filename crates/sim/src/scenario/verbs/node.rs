@@ -1,0 +1,83 @@
+//! Verbs about the node and time.
+
+use highwater_types::Millis;
+
+use super::{Command, NODE, ScriptError};
+use crate::setup;
+use crate::world::World;
+
+/// How long a start may take.
+const START_PATIENCE: Millis = Millis::new(30_000);
+
+/// `node [shards=1] [dirs=1] [key=value]...`: a fresh node; other settings are config keys.
+pub(super) fn node(world: &mut World, command: &Command) -> Result<(), ScriptError> {
+    let shards = command.setting("shards", 1_u16)?;
+    let dirs = command.setting("dirs", 1_usize)?;
+    let own = ["shards", "dirs"];
+    let keys = command
+        .settings
+        .iter()
+        .filter(|(key, _)| !own.contains(&key.as_str()));
+    let keys: Vec<_> = keys
+        .map(|(key, value)| (key.as_str(), value.as_str()))
+        .collect();
+    setup::one_node(world, NODE, shards, dirs, &keys);
+    serve(world)
+}
+
+/// `crash`: the process dies, the page cache survives.
+pub(super) fn crash(world: &mut World) -> Result<(), ScriptError> {
+    world.crash(NODE);
+    Ok(())
+}
+
+/// `power-off [all]`: unsynced writes are lost, by chance or `all`.
+pub(super) fn power_off(world: &mut World, command: &Command) -> Result<(), ScriptError> {
+    match command.words.first().map(String::as_str) {
+        None => world.power_off(NODE),
+        Some("all") => world.power_off_losing_unsynced(NODE),
+        Some(other) => return Err(ScriptError(format!("power-off: what is '{other}'?"))),
+    }
+    Ok(())
+}
+
+/// `restart`: starts the node again and waits until it serves.
+pub(super) fn restart(world: &mut World) -> Result<(), ScriptError> {
+    world.start(NODE);
+    serve(world)
+}
+
+/// `stop`: a graceful stop.
+pub(super) fn stop(world: &mut World) -> Result<(), ScriptError> {
+    world.stop(NODE);
+    Ok(())
+}
+
+/// `advance 30s`: lets virtual time pass. Units: ms, s, m, h.
+pub(super) fn advance(world: &mut World, command: &Command) -> Result<(), ScriptError> {
+    let text = command.word(0, "a span of time")?;
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let factor = match text.get(digits.len()..) {
+        Some("ms") => 1,
+        Some("s") => 1000,
+        Some("m") => 60_000,
+        Some("h") => 3_600_000,
+        _ => {
+            return Err(ScriptError(format!(
+                "'{text}' is no span of time: 500ms is one"
+            )));
+        }
+    };
+    let number: u64 = digits
+        .parse()
+        .map_err(|_| ScriptError(format!("'{text}' has no number")))?;
+    world.run_for(Millis::new(number * factor));
+    Ok(())
+}
+
+fn serve(world: &mut World) -> Result<(), ScriptError> {
+    if world.run_until(START_PATIENCE, |world| world.serves(NODE)) {
+        return Ok(());
+    }
+    Err(ScriptError("the node does not come to serve".into()))
+}

@@ -1,0 +1,79 @@
+//! What goes wrong: processes die, power goes, connections break, clocks jump.
+
+use highwater_node::Input;
+use highwater_types::{Millis, NodeId};
+
+use super::World;
+use super::node::Peer;
+
+/// How long a graceful stop may take.
+const STOP_PATIENCE: Millis = Millis::new(60_000);
+
+impl World {
+    /// The process dies; what it wrote stays in the page cache.
+    pub(crate) fn crash(&mut self, id: NodeId) {
+        self.tell(format!("{id}: crash"));
+        self.end_process(id);
+        for disk in &self.node(id).disks {
+            disk.crash();
+        }
+    }
+
+    /// The power goes: of what was not synced, chance decides what survives.
+    pub(crate) fn power_off(&mut self, id: NodeId) {
+        self.tell(format!("{id}: power off"));
+        self.end_process(id);
+        let disks = self.node(id).disks.clone();
+        for disk in disks {
+            disk.power_off(&mut || self.random.any());
+        }
+        self.checker.power_was_lost(id);
+    }
+
+    /// The power goes, and everything that was not synced is lost.
+    pub(crate) fn power_off_losing_unsynced(&mut self, id: NodeId) {
+        self.tell(format!("{id}: power off, all unsynced writes lost"));
+        self.end_process(id);
+        for disk in &self.node(id).disks {
+            disk.power_off_losing_unsynced();
+        }
+        self.checker.power_was_lost(id);
+    }
+
+    /// Asks the process to stop and waits until it has.
+    ///
+    /// # Panics
+    /// When it does not stop.
+    pub(crate) fn stop(&mut self, id: NodeId) {
+        self.tell(format!("{id}: stop"));
+        let machines = self
+            .process(id)
+            .map_or_else(Vec::new, |it| it.machine_ids());
+        let count = machines.len();
+        for machine in machines {
+            self.step(id, machine, Input::Stop);
+        }
+        let stopped = self.run_until(STOP_PATIENCE, |world| {
+            world.process(id).is_none_or(|it| it.stopped == count)
+        });
+        assert!(stopped, "node {id} does not stop");
+        self.end_process(id);
+        for disk in &self.node(id).disks {
+            disk.crash();
+        }
+    }
+
+    fn end_process(&mut self, id: NodeId) {
+        let mut checker = std::mem::take(&mut self.checker);
+        checker.process_ends(self, id);
+        self.checker = checker;
+        let Some(process) = self.node_mut(id).process.take() else {
+            return;
+        };
+        for (conn, live) in process.conns {
+            if let Peer::Client(client) = live.peer {
+                self.closed_at_client(client, conn);
+            }
+        }
+    }
+}

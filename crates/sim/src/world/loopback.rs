@@ -1,0 +1,94 @@
+//! A node's requests to its own controller: encoded bytes, like those to any other node.
+
+use std::collections::VecDeque;
+
+use highwater_disk::MemFile;
+use highwater_node::loopback::Sender;
+use highwater_node::{ConnId, Connection, Input, Loopback, MachineId, PeerError, Piece, Token};
+use highwater_protocol::{Request, Response};
+use highwater_types::{Mono, NodeId};
+
+use super::node::{LiveConn, Peer};
+use super::{Event, World};
+
+/// The connection of each node to itself.
+const LOOPBACK: ConnId = ConnId(0);
+
+impl World {
+    pub(super) fn send_to_itself(
+        &mut self,
+        node: NodeId,
+        sender: Sender,
+        request: &Request,
+        deadline: Mono,
+    ) {
+        let now = self.now();
+        let life = self.node(node).life;
+        let Some(process) = self.process_mut(node) else {
+            return;
+        };
+        process.conns.entry(LOOPBACK).or_insert_with(|| LiveConn {
+            core: Connection::new(LOOPBACK, Loopback::caller()),
+            machine: MachineId::Control,
+            peer: Peer::Loopback,
+            inbox: VecDeque::new(),
+            last_to_node: now,
+            last_to_peer: now,
+        });
+        let (machine, token) = sender;
+        match process.loopback.request_frame(sender, request) {
+            Ok(frame) => {
+                self.send_frame(node, LOOPBACK, frame);
+                let at = deadline.max(now);
+                self.events.push(
+                    at,
+                    Event::LoopbackDeadline {
+                        node,
+                        life,
+                        machine,
+                        token,
+                    },
+                );
+            }
+            Err(why) => self.peer_answer(node, sender, Err(why)),
+        }
+    }
+
+    pub(super) fn looped_back(&mut self, node: NodeId, pieces: Vec<Piece<MemFile>>) {
+        let Some(process) = self.process_mut(node) else {
+            return;
+        };
+        if let Some((sender, result)) = process.loopback.handle_frame(pieces) {
+            self.peer_answer(node, sender, result);
+        }
+    }
+
+    pub(super) fn loopback_deadline(&mut self, node: NodeId, machine: MachineId, token: Token) {
+        let Some(process) = self.process_mut(node) else {
+            return;
+        };
+        if process.loopback.forget((machine, token)) {
+            self.peer_answer(node, (machine, token), Err(PeerError::TimedOut));
+        }
+    }
+
+    fn peer_answer(
+        &mut self,
+        node: NodeId,
+        (machine, token): Sender,
+        result: Result<Response, PeerError>,
+    ) {
+        let at = self.after(self.delays.part);
+        let life = self.node(node).life;
+        let input = Input::PeerAnswer { token, result };
+        self.events.push(
+            at,
+            Event::Machine {
+                node,
+                life,
+                machine,
+                input,
+            },
+        );
+    }
+}

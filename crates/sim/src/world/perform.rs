@@ -1,0 +1,115 @@
+//! The driver of a node's machines: steps them and performs their effects in order.
+
+use highwater_disk::MemDisk;
+use highwater_node::{Effect, Input, MachineId};
+use highwater_types::NodeId;
+
+use super::{Event, World};
+
+impl World {
+    /// Steps one machine and performs what it wants done. Performing never steps.
+    pub(super) fn step(&mut self, node: NodeId, machine: MachineId, input: Input<MemDisk>) {
+        let now = self.now_of(node);
+        let mut effects = Vec::new();
+        let Some(process) = self.process_mut(node) else {
+            return;
+        };
+        process.step(machine, now, input, &mut effects);
+        for effect in effects {
+            self.perform(node, machine, effect);
+        }
+        self.schedule_tick(node, machine);
+    }
+
+    /// Lets a machine be ticked at its deadline.
+    pub(super) fn schedule_tick(&mut self, node: NodeId, machine: MachineId) {
+        let now = self.now();
+        let life = self.node(node).life;
+        let Some(process) = self.process_mut(node) else {
+            return;
+        };
+        let Some(deadline) = process.next_deadline(machine) else {
+            return;
+        };
+        let at = deadline.max(now);
+        let scheduled = process.ticks.get(&machine).copied();
+        if scheduled.is_none_or(|scheduled| at < scheduled) {
+            process.ticks.insert(machine, at);
+            self.events.push(
+                at,
+                Event::Tick {
+                    node,
+                    life,
+                    machine,
+                },
+            );
+        }
+    }
+
+    fn perform(&mut self, node: NodeId, machine: MachineId, effect: Effect<MemDisk>) {
+        let life = self.node(node).life;
+        match effect {
+            Effect::Admitted(ticket) => self.admitted(node, ticket),
+            Effect::Answer { ticket, answer } => self.answered(node, ticket, answer),
+            Effect::Part { to, part } => {
+                let input = Input::Part {
+                    from: machine,
+                    part,
+                };
+                let mut at = self.after(self.delays.part);
+                if let Some(process) = self.process_mut(node) {
+                    let last = process.last_part.entry((machine, to)).or_default();
+                    at = at.max(*last);
+                    *last = at;
+                }
+                self.events.push(
+                    at,
+                    Event::Machine {
+                        node,
+                        life,
+                        machine: to,
+                        input,
+                    },
+                );
+            }
+            Effect::Send {
+                peer,
+                token,
+                request,
+                deadline,
+                ..
+            } => {
+                assert_eq!(peer, node, "a node knows no other node yet");
+                self.send_to_itself(node, (machine, token), &request, deadline);
+            }
+            Effect::Job { token, job } => {
+                let at = self.after(self.delays.job);
+                self.events.push(
+                    at,
+                    Event::Job {
+                        node,
+                        life,
+                        machine,
+                        token,
+                        job,
+                    },
+                );
+            }
+            Effect::Event(entry) => {
+                self.checker.journal(node, &entry);
+                self.tell(format!("{node}: {entry}"));
+            }
+            Effect::Stopped => {
+                if let Some(process) = self.process_mut(node) {
+                    process.stopped += 1;
+                }
+            }
+            Effect::Serving => {
+                if let Some(process) = self.process_mut(node) {
+                    process.serving = true;
+                }
+                self.tell(format!("{node}: serving"));
+            }
+        }
+    }
+}
