@@ -81,7 +81,12 @@ pub(crate) struct FormatArgs {
     #[arg(long, short = 's')]
     pub(crate) standalone: bool,
     /// The voters of a new quorum: ID@HOST:PORT:DIRECTORY-ID, separated by commas.
-    #[arg(long, short = 'I', value_name = "VOTERS", conflicts_with = "standalone")]
+    #[arg(
+        long,
+        short = 'I',
+        value_name = "VOTERS",
+        conflicts_with = "standalone"
+    )]
     pub(crate) initial_controllers: Option<String>,
     /// This node joins a quorum that exists already.
     #[arg(long, short = 'N', conflicts_with_all = ["standalone", "initial_controllers"])]
@@ -265,14 +270,17 @@ pub(crate) struct DumpArgs {
     #[arg(long)]
     pub(crate) deep_iteration: bool,
     /// Print the records of a metadata log in words.
-    #[arg(long)]
+    #[arg(long, group = "decoder")]
     pub(crate) cluster_metadata_decoder: bool,
     /// Print the records of __consumer_offsets in words.
-    #[arg(long)]
+    #[arg(long, group = "decoder")]
     pub(crate) offsets_decoder: bool,
     /// Print the records of __transaction_state in words.
-    #[arg(long)]
+    #[arg(long, group = "decoder")]
     pub(crate) transaction_log_decoder: bool,
+    /// Print the records of __share_group_state in words.
+    #[arg(long, group = "decoder")]
+    pub(crate) share_group_state_decoder: bool,
     /// Leave out the metadata of each record.
     #[arg(long)]
     pub(crate) skip_record_metadata: bool,

@@ -27,11 +27,16 @@ pub(crate) struct Dealer {
 }
 
 impl Dealer {
-    pub(crate) fn new(shared: Arc<Shared>, first_id: u64) -> Self {
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
         let settings = &shared.settings;
         let limits =
             ConnectionLimits::new(settings.connections_max, settings.connections_per_ip_max);
-        Self { shared, limits, next_id: Cell::new(first_id), next_shard: Cell::new(0) }
+        Self {
+            shared,
+            limits,
+            next_id: Cell::new(0),
+            next_shard: Cell::new(0),
+        }
     }
 
     /// Accepts on one listener until dropped.
@@ -75,8 +80,15 @@ impl Dealer {
             listener_name: name.to_owned(),
             host: Some(ip),
         });
-        let new = NewConnection { id, stream, caller, counted };
-        self.shared.links.send(self.machine(kind), Mail::Connection(new));
+        let new = NewConnection {
+            id,
+            stream,
+            caller,
+            counted,
+        };
+        self.shared
+            .links
+            .send(self.machine(kind), Mail::Connection(new));
     }
 
     fn prepare(&self, stream: TcpStream) -> io::Result<std::net::TcpStream> {

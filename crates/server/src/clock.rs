@@ -11,12 +11,17 @@ pub(crate) struct Clock {
 impl Clock {
     /// Starts the monotonic clock at zero.
     pub(crate) fn start() -> Self {
-        Self { start: Instant::now() }
+        Self {
+            start: Instant::now(),
+        }
     }
 
     /// Both clocks, read now.
     pub(crate) fn now(&self) -> Now {
-        Now { mono: self.mono(), wall: wall() }
+        Now {
+            mono: self.mono(),
+            wall: wall(),
+        }
     }
 
     /// The monotonic clock alone.
@@ -28,7 +33,9 @@ impl Clock {
     /// The instant at which this clock shows `at`; far away when it is out of the system's range.
     pub(crate) fn instant(&self, at: Mono) -> Instant {
         let span = std::time::Duration::from_micros(at.as_micros());
-        self.start.checked_add(span).unwrap_or_else(|| self.start + FAR)
+        self.start
+            .checked_add(span)
+            .unwrap_or_else(|| self.start + FAR)
     }
 }
 
@@ -53,7 +60,10 @@ mod tests {
     fn deadlines_turn_into_instants() {
         let clock = Clock::start();
         let at = Mono::from_micros(5_000);
-        assert_eq!(clock.instant(at) - clock.start, std::time::Duration::from_millis(5));
+        assert_eq!(
+            clock.instant(at) - clock.start,
+            std::time::Duration::from_millis(5)
+        );
         assert!(clock.instant(Mono::from_micros(u64::MAX)) > clock.start);
     }
 

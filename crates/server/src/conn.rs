@@ -171,7 +171,9 @@ impl Conn {
 
     /// Wakes the task if what it waits for is not what it should do any more.
     pub(crate) fn wake_if_changed(&self) {
-        let Some(waiting) = self.waiting.get() else { return };
+        let Some(waiting) = self.waiting.get() else {
+            return;
+        };
         let state = self.state.borrow();
         let unblocked = !state.outgoing.is_empty() && !state.blocked && !state.warming;
         let changed = state.closed
@@ -243,7 +245,9 @@ impl Conn {
             fed = true;
         }
         while state.may_take_frame() {
-            let Some(frame) = state.frames.next()? else { break };
+            let Some(frame) = state.frames.next()? else {
+                break;
+            };
             state.got_frame = true;
             state.core.handle_frame(frame, out);
             fed = true;
@@ -261,7 +265,10 @@ impl Conn {
         answer: highwater_node::Answer<FileFile>,
         out: &mut Vec<ConnOutput<FileFile>>,
     ) {
-        self.state.borrow_mut().core.handle_answer(ticket, answer, out);
+        self.state
+            .borrow_mut()
+            .core
+            .handle_answer(ticket, answer, out);
     }
 
     /// Queues a frame to be sent.
@@ -361,11 +368,17 @@ impl ConnState {
 
     fn wanted(&self, share: &ConnShare, share_bytes_max: u64) -> Wanted {
         let mut read = self.may_take_frame() && !self.frames.has_next() && !self.no_memory;
-        let waiting = share.used().saturating_sub(self.frames.partial_held() as u64);
+        let waiting = share
+            .used()
+            .saturating_sub(self.frames.partial_held() as u64);
         if read && waiting > share_bytes_max {
             share.pause();
             read = false;
         }
-        Wanted { read, write: self.blocked, until: self.muted_until }
+        Wanted {
+            read,
+            write: self.blocked,
+            until: self.muted_until,
+        }
     }
 }

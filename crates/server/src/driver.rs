@@ -19,12 +19,16 @@ pub(crate) async fn drive(host: Rc<Host>, mut mail: mpsc::UnboundedReceiver<Mail
     let mut sweep_at = None;
     // No tick twice at one time, whatever the machine says.
     let mut ticked = None;
+    // A machine's first input.
+    host.push(Input::Tick);
+    host.run();
     loop {
         let deadline = host.arm().map(|at| match ticked {
             Some(last) if at <= last => last.plus(Millis::new(1)),
             _ => at,
         });
-        let next: Option<Mono> = [deadline, sweep_at].into_iter().flatten().min();
+        let overdue = host.loopback_deadline();
+        let next: Option<Mono> = [deadline, sweep_at, overdue].into_iter().flatten().min();
         let timer = async {
             match next {
                 Some(at) => tokio::time::sleep_until(clock.instant(at).into()).await,
@@ -63,6 +67,9 @@ pub(crate) async fn drive(host: Rc<Host>, mut mail: mpsc::UnboundedReceiver<Mail
             host.push(Input::Tick);
             host.run();
         }
+        if overdue.is_some_and(|at| at <= now) {
+            host.give_up_overdue();
+        }
         if sweep_at.is_some_and(|at| at <= now) {
             sweep_at = host.sweep();
         }
@@ -77,7 +84,11 @@ fn take(host: &Rc<Host>, first: Mail, mail: &mut mpsc::UnboundedReceiver<Mail>) 
     while let Some(one) = next {
         going_on = host.take_mail(one).is_some();
         left -= 1;
-        next = if going_on && left > 0 { mail.try_recv().ok() } else { None };
+        next = if going_on && left > 0 {
+            mail.try_recv().ok()
+        } else {
+            None
+        };
     }
     host.run();
     going_on

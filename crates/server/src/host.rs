@@ -14,7 +14,7 @@ use tokio::sync::{Notify, mpsc};
 use crate::clock::Clock;
 use crate::conn::{Conn, Overdue};
 use crate::jobs::JobPool;
-use crate::loopback::LoopbackHost;
+use crate::loopback::{LoopOutput, LoopbackHost};
 use crate::mailbox::{Links, Loopback, Mail, NewConnection};
 use crate::memory::BufferPool;
 use crate::quiet::Quiet;
@@ -61,7 +61,7 @@ pub(crate) struct Shared {
 pub(crate) enum Told {
     /// The node serves its clients now.
     Serving,
-    /// This machine is done.
+    /// Control has stopped everything.
     Stopped,
 }
 
@@ -75,6 +75,16 @@ struct Core {
     touched: Vec<Rc<Conn>>,
     /// The machine must not be stepped any more.
     stopped: bool,
+}
+
+impl Core {
+    fn deadline(&self) -> Option<Mono> {
+        if self.stopped {
+            None
+        } else {
+            self.machine.0.next_deadline()
+        }
+    }
 }
 
 /// The machine itself. Opaque to `Debug`.
@@ -92,7 +102,6 @@ impl Host {
         id: MachineId,
         machine: Box<dyn Machine<FileDisk>>,
         buffers: Arc<BufferPool>,
-        loopback: LoopbackHost,
     ) -> Rc<Self> {
         Rc::new(Self {
             shared,
@@ -107,7 +116,7 @@ impl Host {
                 stopped: false,
             }),
             conns: RefCell::default(),
-            loopback: RefCell::new(loopback),
+            loopback: RefCell::new(LoopbackHost::new()),
             deadline_moved: Notify::new(),
             armed: Cell::new(None),
         })
@@ -126,7 +135,9 @@ impl Host {
                 continue;
             }
             let mut effects = std::mem::take(&mut core.effects);
-            core.machine.0.step(self.shared.clock.now(), input, &mut effects);
+            core.machine
+                .0
+                .step(self.shared.clock.now(), input, &mut effects);
             for effect in effects.drain(..) {
                 self.perform(effect, core);
             }
@@ -138,7 +149,7 @@ impl Host {
             conn.wake_if_changed();
         }
         core.touched = touched;
-        let deadline = if core.stopped { None } else { core.machine.0.next_deadline() };
+        let deadline = core.deadline();
         if deadline.is_some_and(|at| self.armed.get().is_none_or(|armed| at < armed)) {
             self.armed.set(deadline);
             self.deadline_moved.notify_one();
@@ -147,10 +158,24 @@ impl Host {
 
     /// When the machine wants its next tick; the driver's timer is now set to it.
     pub(crate) fn arm(&self) -> Option<Mono> {
-        let core = self.core.borrow();
-        let deadline = if core.stopped { None } else { core.machine.0.next_deadline() };
+        let deadline = self.core.borrow().deadline();
         self.armed.set(deadline);
         deadline
+    }
+
+    /// When the next request of this node to itself is overdue.
+    pub(crate) fn loopback_deadline(&self) -> Option<Mono> {
+        self.loopback.borrow().next_deadline()
+    }
+
+    /// Gives up the requests of this node to itself that are overdue.
+    pub(crate) fn give_up_overdue(&self) {
+        let mut outputs = Vec::new();
+        self.loopback
+            .borrow_mut()
+            .handle_time(self.shared.clock.mono(), &mut outputs);
+        self.perform_loopback(outputs, &mut self.core.borrow_mut());
+        self.run();
     }
 
     /// Waits until the machine wants its tick earlier than [`Host::arm`] said.
@@ -171,11 +196,20 @@ impl Host {
                 }
             }
             Mail::Loopback(request) => {
-                let core = &mut *self.core.borrow_mut();
-                let mut outputs = std::mem::take(&mut core.outputs);
-                self.loopback.borrow_mut().handle_request(request, &mut outputs);
-                self.perform_loopback(&mut outputs, core);
-                core.outputs = outputs;
+                let Loopback {
+                    from,
+                    token,
+                    request,
+                    deadline,
+                } = request;
+                let mut outputs = Vec::new();
+                self.loopback.borrow_mut().handle_request(
+                    (from, token),
+                    &request,
+                    deadline,
+                    &mut outputs,
+                );
+                self.perform_loopback(outputs, &mut self.core.borrow_mut());
             }
             Mail::Exit => return None,
         }
@@ -233,8 +267,15 @@ impl Host {
 
     /// Takes a connection in and starts its task.
     fn open(self: &Rc<Self>, new: NewConnection) {
-        let NewConnection { id, stream, caller, counted } = new;
-        let peer = caller.host.map_or_else(String::new, |host| host.to_string());
+        let NewConnection {
+            id,
+            stream,
+            caller,
+            counted,
+        } = new;
+        let peer = caller
+            .host
+            .map_or_else(String::new, |host| host.to_string());
         let stream = match tokio::net::TcpStream::from_std(stream) {
             Ok(stream) => stream,
             Err(why) => {
@@ -243,10 +284,12 @@ impl Host {
             }
         };
         let (read, write) = stream.into_split();
-        let core = Connection::new(id, caller);
         let (settings, now) = (&self.shared.settings, self.shared.clock.mono());
+        let core = Connection::new(id, caller).with_waiting_max(settings.waiting_requests_max);
         let buffers = Arc::clone(&self.buffers);
-        let conn = Rc::new(Conn::new(core, peer, write, buffers, settings, counted, now));
+        let conn = Rc::new(Conn::new(
+            core, peer, write, buffers, settings, counted, now,
+        ));
         self.conns.borrow_mut().insert(id, Rc::clone(&conn));
         tokio::task::spawn_local(crate::serve::serve(Rc::clone(self), conn, read));
     }
@@ -270,7 +313,10 @@ impl Host {
                 None => continue,
                 Some(Overdue::Idle) => tracing::debug!(peer = conn.peer, "closed: idle"),
                 Some(Overdue::FirstRequest) => {
-                    self.complain(conn, "sent no request within connection.handshake.timeout.ms");
+                    self.complain(
+                        conn,
+                        "sent no request within connection.handshake.timeout.ms",
+                    );
                 }
                 Some(Overdue::Frame) => self.complain(conn, "sends a request far too slowly"),
             }
@@ -286,26 +332,56 @@ impl Host {
 
     fn perform(&self, effect: Effect<FileDisk>, core: &mut Core) {
         match effect {
-            Effect::Admitted(ticket) => self.to_conn(ticket.conn, core, |conn, outputs| {
-                conn.admitted(ticket, outputs);
-            }),
+            Effect::Admitted(ticket) if self.loopback.borrow().is_its(ticket.conn) => {
+                let mut outputs = Vec::new();
+                self.loopback
+                    .borrow_mut()
+                    .handle_admitted(ticket, &mut outputs);
+                self.perform_loopback(outputs, core);
+            }
+            Effect::Answer { ticket, answer } if self.loopback.borrow().is_its(ticket.conn) => {
+                let mut outputs = Vec::new();
+                self.loopback
+                    .borrow_mut()
+                    .handle_answer(ticket, answer, &mut outputs);
+                self.perform_loopback(outputs, core);
+            }
+            Effect::Admitted(ticket) => {
+                self.to_conn(ticket.conn, core, |conn, out| conn.admitted(ticket, out));
+            }
             Effect::Answer { ticket, answer } => {
-                self.to_conn(ticket.conn, core, |conn, outputs| {
-                    conn.answered(ticket, answer, outputs);
+                self.to_conn(ticket.conn, core, |conn, out| {
+                    conn.answered(ticket, answer, out)
                 });
             }
             Effect::Part { to, part } => {
-                let input = Input::Part { from: self.id, part };
+                let input = Input::Part {
+                    from: self.id,
+                    part,
+                };
                 if to == self.id {
                     core.inputs.push_back(input);
                 } else {
                     self.shared.links.send(to, Mail::Input(input));
                 }
             }
-            Effect::Send { peer, listener: _, token, request, deadline } => {
+            Effect::Send {
+                peer,
+                listener: _,
+                token,
+                request,
+                deadline,
+            } => {
                 if peer == self.shared.node_id {
-                    let request = Loopback { from: self.id, token, request, deadline };
-                    self.shared.links.send(MachineId::Control, Mail::Loopback(request));
+                    let request = Loopback {
+                        from: self.id,
+                        token,
+                        request,
+                        deadline,
+                    };
+                    self.shared
+                        .links
+                        .send(MachineId::Control, Mail::Loopback(request));
                 } else {
                     // A cluster of several nodes is not built yet: nobody else can be reached.
                     let result = Err(PeerError::Disconnected);
@@ -329,9 +405,11 @@ impl Host {
             Effect::Event(entry) => log(&entry),
             Effect::Stopped => {
                 core.stopped = true;
-                drop(self.shared.told.send(Told::Stopped));
+                let _nobody_waits = self.shared.told.send(Told::Stopped);
             }
-            Effect::Serving => drop(self.shared.told.send(Told::Serving)),
+            Effect::Serving => {
+                let _nobody_waits = self.shared.told.send(Told::Serving);
+            }
         }
     }
 
@@ -341,11 +419,6 @@ impl Host {
         core: &mut Core,
         tell: impl FnOnce(&Conn, &mut Vec<ConnOutput<FileFile>>),
     ) {
-        if self.loopback.borrow().is_its(id) {
-            let mut done = Vec::new();
-            self.loopback.borrow_mut().tell(tell, &mut done);
-            return;
-        }
         let conn = self.conns.borrow().get(&id).cloned();
         // The answer of a connection that was closed meanwhile.
         let Some(conn) = conn else { return };
@@ -377,6 +450,24 @@ impl Host {
         }
     }
 
+    fn perform_loopback(&self, outputs: Vec<LoopOutput>, core: &mut Core) {
+        for output in outputs {
+            match output {
+                LoopOutput::Request(incoming) => core.inputs.push_back(Input::Request(incoming)),
+                LoopOutput::Answer((to, token), result) => {
+                    let input = Input::PeerAnswer { token, result };
+                    if to == self.id {
+                        core.inputs.push_back(input);
+                    } else {
+                        self.shared.links.send(to, Mail::Input(input));
+                    }
+                }
+                LoopOutput::Closed(id) => core.inputs.push_back(Input::Closed(id)),
+                LoopOutput::Event(entry) => log(&entry),
+            }
+        }
+    }
+
     /// Says why a connection is closed, unless too many are.
     fn complain(&self, conn: &Conn, why: &str) {
         if let Some(dropped) = self.shared.quiet.allows(self.shared.clock.mono()) {
@@ -386,7 +477,7 @@ impl Host {
 }
 
 /// Writes a journal entry to the log, at its level.
-fn log(entry: &JournalEntry) {
+pub(crate) fn log(entry: &JournalEntry) {
     match entry.level {
         Level::Trace => tracing::trace!("{entry}"),
         Level::Info => tracing::info!("{entry}"),

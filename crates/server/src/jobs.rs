@@ -39,7 +39,9 @@ impl JobPool {
             state: Mutex::default(),
             wake: Condvar::new(),
         };
-        Self { shared: Arc::new(shared) }
+        Self {
+            shared: Arc::new(shared),
+        }
     }
 
     /// Hands over one piece of work. The queue needs no bound of its own: machines have a bounded
@@ -48,7 +50,11 @@ impl JobPool {
     /// # Errors
     /// When there is no thread at all and none can be started.
     pub(crate) fn run(&self, work: impl FnOnce(&Blocking) + Send + 'static) -> io::Result<()> {
-        let mut state = self.shared.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self
+            .shared
+            .state
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         state.queue.push_back(Box::new(work));
         if state.queue.len() > state.idle && state.threads < self.shared.threads_max {
             let shared = Arc::clone(&self.shared);
@@ -70,7 +76,11 @@ impl JobPool {
 
     /// Lets the threads end once the queue is empty.
     pub(crate) fn close(&self) {
-        self.shared.state.lock().unwrap_or_else(PoisonError::into_inner).closed = true;
+        self.shared
+            .state
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .closed = true;
         self.shared.wake.notify_all();
     }
 }
@@ -93,7 +103,10 @@ impl Shared {
                 return;
             } else {
                 state.idle += 1;
-                state = self.wake.wait(state).unwrap_or_else(PoisonError::into_inner);
+                state = self
+                    .wake
+                    .wait(state)
+                    .unwrap_or_else(PoisonError::into_inner);
                 state.idle -= 1;
             }
         }
@@ -102,7 +115,9 @@ impl Shared {
 
 impl fmt::Debug for Shared {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("JobPool").field("name", &self.name).finish_non_exhaustive()
+        f.debug_struct("JobPool")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
     }
 }
 
@@ -127,7 +142,8 @@ mod tests {
             .expect("threads");
         }
         for _ in 0..2 {
-            all.recv_timeout(std::time::Duration::from_secs(10)).expect("both met");
+            all.recv_timeout(std::time::Duration::from_secs(10))
+                .expect("both met");
         }
     }
 
@@ -137,10 +153,14 @@ mod tests {
         let (done, all) = mpsc::channel();
         for number in 0..100 {
             let done = done.clone();
-            pool.run(move |_| done.send(number).expect("the test waits")).expect("threads");
+            pool.run(move |_| done.send(number).expect("the test waits"))
+                .expect("threads");
         }
         drop(done);
-        assert_eq!(all.into_iter().take(100).collect::<Vec<_>>(), (0..100).collect::<Vec<_>>());
+        assert_eq!(
+            all.into_iter().take(100).collect::<Vec<_>>(),
+            (0..100).collect::<Vec<_>>()
+        );
         pool.close();
     }
 }

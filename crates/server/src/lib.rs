@@ -19,10 +19,12 @@ mod listener;
 mod loopback;
 mod mailbox;
 mod memory;
+mod node;
 mod quiet;
 mod serve;
 mod settings;
 mod socket;
 
 pub use crate::listener::ListenError;
+pub use crate::node::{BoundNode, Ready, RunError, now, random_seed};
 pub use crate::settings::SocketSettings;

@@ -42,7 +42,11 @@ impl ConnectionLimits {
     pub(crate) async fn room(&self) {
         loop {
             let freed = self.freed.notified();
-            if self.counts.lock().unwrap_or_else(PoisonError::into_inner).total
+            if self
+                .counts
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .total
                 < self.connections_max
             {
                 return;
@@ -60,13 +64,20 @@ impl ConnectionLimits {
         }
         *from_ip += 1;
         counts.total += 1;
-        Some(Counted { limits: Arc::clone(self), ip })
+        Some(Counted {
+            limits: Arc::clone(self),
+            ip,
+        })
     }
 }
 
 impl Drop for Counted {
     fn drop(&mut self) {
-        let mut counts = self.limits.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counts = self
+            .limits
+            .counts
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         counts.total -= 1;
         if let Some(from_ip) = counts.per_ip.get_mut(&self.ip) {
             *from_ip -= 1;
@@ -94,9 +105,15 @@ mod tests {
         let _second = limits.count(ip(1)).expect("room");
         assert!(limits.count(ip(1)).is_none(), "two from one address");
         let _third = limits.count(ip(2)).expect("room");
-        assert!(tokio::time::timeout(Duration::from_millis(20), limits.room()).await.is_err());
+        assert!(
+            tokio::time::timeout(Duration::from_millis(20), limits.room())
+                .await
+                .is_err()
+        );
         drop(first);
-        tokio::time::timeout(Duration::from_secs(5), limits.room()).await.expect("room again");
+        tokio::time::timeout(Duration::from_secs(5), limits.room())
+            .await
+            .expect("room again");
         assert!(limits.count(ip(1)).is_some());
     }
 }

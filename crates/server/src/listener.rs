@@ -78,9 +78,16 @@ impl BoundListener {
         let address = resolve(host, port)?;
         let socket = bound(address, settings).map_err(wrap)?;
         let address = socket.local_addr().and_then(|address| {
-            address.as_socket().ok_or_else(|| io::Error::other("no internet address"))
+            address
+                .as_socket()
+                .ok_or_else(|| io::Error::other("no internet address"))
         });
-        Ok(Self { name, kind, address: address.map_err(wrap)?, socket })
+        Ok(Self {
+            name,
+            kind,
+            address: address.map_err(wrap)?,
+            socket,
+        })
     }
 
     /// Begins to accept. Only inside a tokio runtime.
@@ -104,7 +111,11 @@ impl BoundListener {
 }
 
 fn bound(address: SocketAddr, settings: &SocketSettings) -> io::Result<Socket> {
-    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+    let socket = Socket::new(
+        Domain::for_address(address),
+        Type::STREAM,
+        Some(Protocol::TCP),
+    )?;
     socket.set_reuse_address(true)?;
     // Accepted sockets inherit the receive buffer, which has to be known before the handshake.
     if let Some(bytes) = settings.receive_buffer_bytes {
@@ -120,7 +131,13 @@ fn resolve(host: &str, port: u16) -> Result<SocketAddr, ListenError> {
         return Ok(SocketAddr::from(([0, 0, 0, 0], port)));
     }
     let bare = host.trim_start_matches('[').trim_end_matches(']');
-    let unresolved = |why| ListenError::Unresolved { host: host.to_owned(), port, why };
+    let unresolved = |why| ListenError::Unresolved {
+        host: host.to_owned(),
+        port,
+        why,
+    };
     let mut found = (bare, port).to_socket_addrs().map_err(unresolved)?;
-    found.next().ok_or_else(|| unresolved(io::Error::other("no address")))
+    found
+        .next()
+        .ok_or_else(|| unresolved(io::Error::other("no address")))
 }

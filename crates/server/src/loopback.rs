@@ -1,9 +1,224 @@
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use bytes::Bytes;
 use highwater_disk::FileFile;
-use highwater_node::{ConnId, ConnOutput};
+use highwater_node::loopback::Sender;
+use highwater_node::{
+    Answer, ConnId, ConnOutput, Connection, Incoming, JournalEntry, Loopback, PeerError, Ticket,
+};
+use highwater_protocol::{Request, Response};
+use highwater_types::Mono;
 
-use crate::conn::Conn;
-use crate::mailbox::Loopback;
+/// Control's connection to itself: both ends of it, on control's thread.
+///
+/// Whoever calls a method performs the [`LoopOutput`]s that it pushed, in order.
+#[derive(Debug)]
+pub(crate) struct LoopbackHost {
+    ends: Loopback,
+    conn: Connection<FileFile>,
+    /// Frames that the connection does not take yet.
+    frames: VecDeque<Bytes>,
+    deadlines: BTreeSet<(Mono, Sender)>,
+    deadline_of: BTreeMap<Sender, Mono>,
+}
 
-/// Control's connection to itself.
-#[derive(Debug, Default)]
-pub(crate) struct LoopbackHost {}
+/// What the loopback wants done.
+#[derive(Debug)]
+pub(crate) enum LoopOutput {
+    /// For control.
+    Request(Incoming),
+    /// For the machine that asked.
+    Answer(Sender, Result<Response, PeerError>),
+    /// For control: the connection broke, a new one stands ready.
+    Closed(ConnId),
+    /// Something worth telling.
+    Event(JournalEntry),
+}
+
+impl LoopbackHost {
+    /// Connections of the loopback have ids from here downwards, those of sockets from 0 upwards.
+    const FIRST_ID: ConnId = ConnId(u64::MAX);
+
+    pub(crate) fn new() -> Self {
+        Self {
+            ends: Loopback::default(),
+            conn: Connection::new(Self::FIRST_ID, Loopback::caller()),
+            frames: VecDeque::new(),
+            deadlines: BTreeSet::new(),
+            deadline_of: BTreeMap::new(),
+        }
+    }
+
+    /// Whether `id` is the loopback's connection.
+    pub(crate) fn is_its(&self, id: ConnId) -> bool {
+        self.conn.id() == id
+    }
+
+    /// When the next request is overdue.
+    pub(crate) fn next_deadline(&self) -> Option<Mono> {
+        self.deadlines.first().map(|&(at, _)| at)
+    }
+
+    /// Sends a machine's request.
+    pub(crate) fn handle_request(
+        &mut self,
+        sender: Sender,
+        request: &Request,
+        deadline: Mono,
+        out: &mut Vec<LoopOutput>,
+    ) {
+        match self.ends.request_frame(sender, request) {
+            Ok(frame) => {
+                self.deadlines.insert((deadline, sender));
+                self.deadline_of.insert(sender, deadline);
+                self.frames.push_back(frame);
+                self.pump(Vec::new(), out);
+            }
+            Err(why) => out.push(LoopOutput::Answer(sender, Err(why))),
+        }
+    }
+
+    /// Takes an `Admitted` effect.
+    pub(crate) fn handle_admitted(&mut self, ticket: Ticket, out: &mut Vec<LoopOutput>) {
+        let mut outputs = Vec::new();
+        self.conn.handle_admitted(ticket, &mut outputs);
+        self.pump(outputs, out);
+    }
+
+    /// Takes an `Answer` effect.
+    pub(crate) fn handle_answer(
+        &mut self,
+        ticket: Ticket,
+        answer: Answer<FileFile>,
+        out: &mut Vec<LoopOutput>,
+    ) {
+        let mut outputs = Vec::new();
+        self.conn.handle_answer(ticket, answer, &mut outputs);
+        self.pump(outputs, out);
+    }
+
+    /// Gives up the requests that are overdue.
+    pub(crate) fn handle_time(&mut self, now: Mono, out: &mut Vec<LoopOutput>) {
+        while let Some(&(at, sender)) = self.deadlines.first().filter(|(at, _)| *at <= now) {
+            self.deadlines.remove(&(at, sender));
+            self.deadline_of.remove(&sender);
+            if self.ends.forget(sender) {
+                out.push(LoopOutput::Answer(sender, Err(PeerError::TimedOut)));
+            }
+        }
+    }
+
+    /// Performs what the connection wants, and feeds it as long as it takes frames.
+    fn pump(&mut self, outputs: Vec<ConnOutput<FileFile>>, out: &mut Vec<LoopOutput>) {
+        let mut outputs = VecDeque::from(outputs);
+        loop {
+            while let Some(output) = outputs.pop_front() {
+                self.perform(output, &mut outputs, out);
+            }
+            if !self.conn.wants_frames() {
+                return;
+            }
+            let Some(frame) = self.frames.pop_front() else {
+                return;
+            };
+            let mut more = Vec::new();
+            self.conn.handle_frame(frame, &mut more);
+            outputs.extend(more);
+        }
+    }
+
+    fn perform(
+        &mut self,
+        output: ConnOutput<FileFile>,
+        outputs: &mut VecDeque<ConnOutput<FileFile>>,
+        out: &mut Vec<LoopOutput>,
+    ) {
+        match output {
+            ConnOutput::Request(incoming) => out.push(LoopOutput::Request(incoming)),
+            ConnOutput::Write(frame) => {
+                if let Some((sender, result)) = self.ends.handle_frame(frame) {
+                    self.settle(sender);
+                    out.push(LoopOutput::Answer(sender, result));
+                }
+            }
+            ConnOutput::Mute(_) => {
+                // A node does not throttle itself.
+                let mut more = Vec::new();
+                self.conn.handle_unmuted(&mut more);
+                outputs.extend(more);
+            }
+            ConnOutput::Close => {
+                let id = self.conn.id();
+                for sender in self.ends.close() {
+                    self.settle(sender);
+                    out.push(LoopOutput::Answer(sender, Err(PeerError::Disconnected)));
+                }
+                self.frames.clear();
+                self.conn = Connection::new(ConnId(id.0 - 1), Loopback::caller());
+                out.push(LoopOutput::Closed(id));
+            }
+            ConnOutput::Event(entry) => out.push(LoopOutput::Event(entry)),
+        }
+    }
+
+    fn settle(&mut self, sender: Sender) {
+        if let Some(at) = self.deadline_of.remove(&sender) {
+            self.deadlines.remove(&(at, sender));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use highwater_node::{MachineId, Token};
+    use highwater_protocol::messages::{AllocateProducerIdsRequest, AllocateProducerIdsResponse};
+
+    use super::*;
+
+    fn request() -> Request {
+        Request::from(AllocateProducerIdsRequest::default())
+    }
+
+    fn sender(token: u64) -> Sender {
+        (MachineId::Shard(0), Token(token))
+    }
+
+    #[test]
+    fn requests_are_answered_in_order_one_at_a_time() {
+        let mut host = LoopbackHost::new();
+        let mut out = Vec::new();
+        let late = Mono::from_micros(1_000_000);
+        host.handle_request(sender(1), &request(), late, &mut out);
+        host.handle_request(sender(2), &request(), late, &mut out);
+        let [LoopOutput::Request(first)] = out.as_slice() else {
+            panic!("{out:?}")
+        };
+        let response = Response::from(AllocateProducerIdsResponse::default());
+        let body = response.encode(first.version).expect("fits");
+        let ticket = first.ticket;
+        out.clear();
+        host.handle_answer(ticket, Answer::bytes(body), &mut out);
+        let [LoopOutput::Answer(to, Ok(answer)), LoopOutput::Request(_)] = out.as_slice() else {
+            panic!("{out:?}")
+        };
+        assert_eq!((*to, answer), (sender(1), &response));
+        assert_eq!(host.next_deadline(), Some(late), "the second still waits");
+    }
+
+    #[test]
+    fn overdue_requests_time_out_once() {
+        let mut host = LoopbackHost::new();
+        let mut out = Vec::new();
+        host.handle_request(sender(1), &request(), Mono::from_micros(10), &mut out);
+        out.clear();
+        host.handle_time(Mono::from_micros(9), &mut out);
+        assert!(out.is_empty());
+        host.handle_time(Mono::from_micros(10), &mut out);
+        host.handle_time(Mono::from_micros(10), &mut out);
+        assert!(matches!(
+            out.as_slice(),
+            [LoopOutput::Answer(_, Err(PeerError::TimedOut))]
+        ));
+        assert_eq!(host.next_deadline(), None);
+    }
+}

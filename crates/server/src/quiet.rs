@@ -41,7 +41,9 @@ mod tests {
     #[test]
     fn a_flood_is_thinned_and_counted() {
         let quiet = Quiet::default();
-        let through = (0..50).filter(|_| quiet.allows(Mono::from_micros(5)).is_some()).count();
+        let through = (0..50)
+            .filter(|_| quiet.allows(Mono::from_micros(5)).is_some())
+            .count();
         assert_eq!(through, 10);
         assert_eq!(quiet.allows(Mono::from_micros(2_000_000)), Some(40));
     }

@@ -34,7 +34,9 @@ pub(crate) async fn serve(host: Rc<Host>, conn: Rc<Conn>, mut read: OwnedReadHal
 
 /// Waits for one event and performs it. `false`: the connection is lost.
 async fn wait(host: &Host, conn: &Rc<Conn>, read: &mut OwnedReadHalf, wanted: Wanted) -> bool {
-    let until = wanted.until.map(|until| host.shared.clock.instant(until).into());
+    let until = wanted
+        .until
+        .map(|until| host.shared.clock.instant(until).into());
     tokio::select! {
         biased;
         () = conn.wake().notified() => {

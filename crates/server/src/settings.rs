@@ -1,3 +1,4 @@
+use highwater_metadata::config::BrokerConfig;
 use highwater_types::Millis;
 
 /// What sockets may cost, from the node's configuration.
@@ -9,6 +10,8 @@ pub struct SocketSettings {
     pub inbound_bytes_max: u64,
     /// Read buffers of one connection beyond the frame under way, in bytes.
     pub connection_inbound_bytes_max: u64,
+    /// `max.waiting.requests.per.connection`.
+    pub waiting_requests_max: usize,
     /// `connections.max.idle.ms`.
     pub idle_max: Millis,
     /// A connection that did not send one whole request by then is closed.
@@ -26,6 +29,33 @@ pub struct SocketSettings {
 }
 
 impl SocketSettings {
+    /// What `config` says.
+    #[must_use]
+    pub fn new(config: &BrokerConfig) -> Self {
+        let size = |name| usize::try_from(config.count(name)).unwrap_or(usize::MAX);
+        // A buffer size of its own switches off the system's tuning by the link: only on demand.
+        let buffer = |name| {
+            let set = config.static_value(name).and_then(|_| config.number(name));
+            set.and_then(|bytes| usize::try_from(bytes).ok())
+        };
+        // -1 is never.
+        let idle = config.number("connections.max.idle.ms").unwrap_or(-1);
+        let backlog = config.count("socket.listen.backlog.size");
+        Self {
+            request_bytes_max: size("socket.request.max.bytes"),
+            inbound_bytes_max: config.count("max.inbound.memory.bytes"),
+            connection_inbound_bytes_max: config.count("max.inbound.memory.per.connection.bytes"),
+            waiting_requests_max: size("max.waiting.requests.per.connection"),
+            idle_max: u64::try_from(idle).map_or(Millis::MAX, Millis::new),
+            first_request_max: Millis::new(config.count("connection.handshake.timeout.ms")),
+            connections_max: size("max.connections"),
+            connections_per_ip_max: size("max.connections.per.ip"),
+            backlog: i32::try_from(backlog).unwrap_or(i32::MAX),
+            send_buffer_bytes: buffer("socket.send.buffer.bytes"),
+            receive_buffer_bytes: buffer("socket.receive.buffer.bytes"),
+        }
+    }
+
     /// How often connections are looked at for overdue ones: at a quarter of the shortest limit,
     /// between 0.1 and 5 seconds.
     pub(crate) fn sweep_interval(&self) -> Millis {

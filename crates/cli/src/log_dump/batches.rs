@@ -36,7 +36,9 @@ pub(super) fn dump(
         let batch = Batch::parse(&bytes).with_context(|| at(name, position))?;
         printer.entry("batch", "", batch_fields(&batch, position))?;
         if options.deep {
-            let open = batch.open(DECOMPRESSED_BYTES_MAX).with_context(|| at(name, position))?;
+            let open = batch
+                .open(DECOMPRESSED_BYTES_MAX)
+                .with_context(|| at(name, position))?;
             for record in open.records() {
                 let record = record.with_context(|| at(name, position))?;
                 let offset = record.offset.raw();
@@ -65,7 +67,9 @@ fn at(name: &str, position: u64) -> String {
 
 /// Reads the next header into `bytes`. `None` at the end, or when what is there is no batch.
 fn next_header(file: &mut impl Read, bytes: &mut Vec<u8>) -> anyhow::Result<Option<BatchHeader>> {
-    file.by_ref().take(BATCH_HEADER_BYTES as u64).read_to_end(bytes)?;
+    file.by_ref()
+        .take(BATCH_HEADER_BYTES as u64)
+        .read_to_end(bytes)?;
     Ok(BatchHeader::parse(bytes).ok())
 }
 
@@ -93,10 +97,15 @@ fn batch_fields(batch: &Batch<'_>, position: u64) -> Fields {
             fields.put_as("deleteHorizonMs", "OptionalLong.empty", Value::Null);
         }
     }
-    let codec = attributes.compression().map_or("unknown", |codec| codec.name());
+    let codec = attributes
+        .compression()
+        .map_or("unknown", |codec| codec.name());
     fields
         .put("position", position)
-        .put(attributes.timestamp_type().name(), header.max_timestamp.raw())
+        .put(
+            attributes.timestamp_type().name(),
+            header.max_timestamp.raw(),
+        )
         .put("size", batch.size_bytes())
         .put("magic", header.magic)
         .put("compresscodec", codec)

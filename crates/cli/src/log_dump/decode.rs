@@ -1,8 +1,8 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use highwater_records::stored::data::{
-    ConsumerProtocolAssignment, ConsumerProtocolSubscription, KRaftVersionRecord, LeaderChangeMessage, SnapshotFooterRecord, SnapshotHeaderRecord,
-    VotersRecord,
+    ConsumerProtocolAssignment, ConsumerProtocolSubscription, KRaftVersionRecord,
+    LeaderChangeMessage, SnapshotFooterRecord, SnapshotHeaderRecord, VotersRecord,
 };
 use highwater_records::stored::json::ToJson;
 use highwater_records::stored::{GroupRecord, MetadataRecord, ShareRecord, TransactionRecord};
@@ -43,18 +43,20 @@ impl Decoder {
                 })
             }),
             Self::Transactions => coordinator(record, |key, value| {
-                TransactionRecord::decode(key, value).ok().map(|(it, version)| {
-                    let (key, mut value) = it.to_json(version);
-                    if let Some(status) = value.as_mut().and_then(|it| it.get_mut(STATUS)) {
-                        *status = status_name(status).into();
-                    }
-                    (it.id(), version, (key, value))
-                })
+                TransactionRecord::decode(key, value)
+                    .ok()
+                    .map(|(it, version)| {
+                        let (key, mut value) = it.to_json(version);
+                        if let Some(status) = value.as_mut().and_then(|it| it.get_mut(STATUS)) {
+                            *status = status_name(status).into();
+                        }
+                        (it.id(), version, (key, value))
+                    })
             }),
             Self::ShareState => coordinator(record, |key, value| {
-                ShareRecord::decode(key, value).ok().map(|(it, version)| {
-                    (it.id(), version, it.to_json(version))
-                })
+                ShareRecord::decode(key, value)
+                    .ok()
+                    .map(|(it, version)| (it.id(), version, it.to_json(version)))
             }),
         };
         let text = |bytes: &[u8]| Value::from(String::from_utf8_lossy(bytes).into_owned());
@@ -102,8 +104,12 @@ fn open_members(group: &mut Value) {
 
 /// Puts the message in place of its bytes, when they are one.
 fn open_bytes<M: Message + ToJson>(field: &mut Value) {
-    let Some(bytes) = field.as_str().and_then(|text| STANDARD.decode(text).ok()) else { return };
-    let Some((version, body)) = bytes.split_first_chunk::<2>() else { return };
+    let Some(bytes) = field.as_str().and_then(|text| STANDARD.decode(text).ok()) else {
+        return;
+    };
+    let Some((version, body)) = bytes.split_first_chunk::<2>() else {
+        return;
+    };
     // A newer version only has more at its end.
     let version = i16::from_be_bytes(*version).min(M::VERSIONS.1);
     if let Ok(message) = M::decode(&mut Reader::from_slice(body), version) {
@@ -156,7 +162,9 @@ fn put_object<M: Message + ToJson>(name: &str, value: &[u8], fields: &mut Fields
 
 /// A control record's value: its first field says at which version it is written.
 fn message<M: Message + ToJson>(value: &[u8]) -> Value {
-    let version = value.first_chunk::<2>().map_or(0, |raw| i16::from_be_bytes(*raw));
+    let version = value
+        .first_chunk::<2>()
+        .map_or(0, |raw| i16::from_be_bytes(*raw));
     match M::decode(&mut Reader::from_slice(value), version) {
         Ok(message) => message.to_json(version),
         Err(why) => json!({ "error": why.to_string() }),
@@ -180,7 +188,9 @@ fn coordinator(
     record: &Record<'_>,
     decode: impl FnOnce(&[u8], Option<&[u8]>) -> Option<Decoded>,
 ) -> (Option<Value>, Option<Value>) {
-    let Some(key) = record.key else { return (None, None) };
+    let Some(key) = record.key else {
+        return (None, None);
+    };
     let Some((id, version, (key, value))) = decode(key, record.value) else {
         return (None, None);
     };

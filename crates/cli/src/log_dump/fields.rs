@@ -45,7 +45,11 @@ pub(super) struct Printer<'a> {
 
 impl<'a> Printer<'a> {
     pub(super) fn new(out: &'a mut dyn Write, json: bool) -> Self {
-        Self { out, json, file: String::new() }
+        Self {
+            out,
+            json,
+            file: String::new(),
+        }
     }
 
     /// Begins a file.

@@ -28,7 +28,9 @@ pub(super) fn dump_offsets(
         if offset == base_offset && number > 0 {
             break;
         }
-        let found = log.batch_at(position)?.map_or(-1, |header| header.last_offset().raw());
+        let found = log
+            .batch_at(position)?
+            .map_or(-1, |header| header.last_offset().raw());
         if found != offset {
             problems.add(Kind::Mismatch, name, (offset, found));
         }
@@ -52,9 +54,13 @@ pub(super) fn dump_times(
     let mut log = LogFile::open(path)?;
     let mut previous = -1;
     for (number, entry) in bytes.chunks_exact(12).enumerate() {
-        let Some((timestamp, relative)) = entry.split_first_chunk::<8>() else { break };
+        let Some((timestamp, relative)) = entry.split_first_chunk::<8>() else {
+            break;
+        };
         let timestamp = i64::from_be_bytes(*timestamp);
-        let relative = relative.first_chunk::<4>().map_or(0, |raw| i32::from_be_bytes(*raw));
+        let relative = relative
+            .first_chunk::<4>()
+            .map_or(0, |raw| i32::from_be_bytes(*raw));
         let offset = base_offset + i64::from(relative);
         if offset == base_offset && number > 0 {
             break;
@@ -97,7 +103,10 @@ fn offset_entries(path: &Path, base_offset: i64) -> anyhow::Result<Vec<(i64, u64
 
 /// The file of the same segment with another ending.
 fn with_kind(path: &Path, kind: &str) -> PathBuf {
-    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let name = path
+        .file_name()
+        .and_then(|name| name.to_str())
+        .unwrap_or_default();
     let digits = name.split('.').next().unwrap_or_default();
     path.with_file_name(format!("{digits}.{kind}"))
 }
@@ -113,7 +122,10 @@ impl LogFile {
     fn open(index: &Path) -> anyhow::Result<Self> {
         let path = with_kind(index, "log");
         let file = File::open(&path).with_context(|| {
-            format!("cannot open {}: an index is compared with its log", path.display())
+            format!(
+                "cannot open {}: an index is compared with its log",
+                path.display()
+            )
         })?;
         Ok(Self { file, path })
     }
@@ -122,7 +134,9 @@ impl LogFile {
     fn batch_at(&mut self, position: u64) -> anyhow::Result<Option<BatchHeader>> {
         self.file.seek(SeekFrom::Start(position))?;
         let mut bytes = Vec::new();
-        (&mut self.file).take(BATCH_HEADER_BYTES as u64).read_to_end(&mut bytes)?;
+        (&mut self.file)
+            .take(BATCH_HEADER_BYTES as u64)
+            .read_to_end(&mut bytes)?;
         Ok(BatchHeader::parse(&bytes).ok())
     }
 
@@ -147,11 +161,17 @@ impl LogFile {
         }
         self.file.seek(SeekFrom::Start(position))?;
         let mut bytes = Vec::new();
-        (&mut self.file).take(header.size_bytes() as u64).read_to_end(&mut bytes)?;
+        (&mut self.file)
+            .take(header.size_bytes() as u64)
+            .read_to_end(&mut bytes)?;
         let broken = || format!("{}: the batch at {position} is broken", self.path.display());
         let batch = Batch::parse(&bytes).with_context(broken)?;
         let mut newest = -1;
-        for record in batch.open(DECOMPRESSED_BYTES_MAX).with_context(broken)?.records() {
+        for record in batch
+            .open(DECOMPRESSED_BYTES_MAX)
+            .with_context(broken)?
+            .records()
+        {
             newest = newest.max(record.with_context(broken)?.timestamp.raw());
         }
         Ok(newest)

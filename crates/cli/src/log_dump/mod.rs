@@ -16,7 +16,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, bail};
 
-use self::decode::Decoder;
+pub(crate) use self::decode::Decoder;
 use self::fields::Printer;
 use self::problems::Problems;
 
@@ -35,8 +35,6 @@ pub(crate) struct DumpOptions {
     pub(crate) json: bool,
 }
 
-pub(crate) use self::decode::Decoder as DumpDecoder;
-
 /// Dumps `files`, then everything that does not fit together in them.
 ///
 /// # Errors
@@ -50,7 +48,13 @@ pub(crate) fn dump(
     let mut problems = Problems::default();
     for path in files {
         let path = path.as_ref();
-        dump_one(path, &path.display().to_string(), options, &mut printer, &mut problems)?;
+        dump_one(
+            path,
+            &path.display().to_string(),
+            options,
+            &mut printer,
+            &mut problems,
+        )?;
     }
     problems.print(&mut printer)
 }
@@ -74,9 +78,15 @@ fn dump_file(
     printer: &mut Printer<'_>,
     problems: &mut Problems,
 ) -> anyhow::Result<()> {
-    let file_name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let file_name = path
+        .file_name()
+        .and_then(|name| name.to_str())
+        .unwrap_or_default();
     // What a server renamed for deletion is dumped as what it was.
-    let kind = file_name.trim_end_matches(".deleted").rsplit_once('.').map(|(_, kind)| kind);
+    let kind = file_name
+        .trim_end_matches(".deleted")
+        .rsplit_once('.')
+        .map(|(_, kind)| kind);
     match kind {
         Some("log") => {
             let base = base_offset(file_name)?;

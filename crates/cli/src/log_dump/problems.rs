@@ -26,7 +26,10 @@ pub(super) enum Kind {
 impl Problems {
     /// Notes one problem of `file`.
     pub(super) fn add(&mut self, kind: Kind, file: &str, pair: (i64, i64)) {
-        self.found.entry((kind, file.to_owned())).or_default().push(pair);
+        self.found
+            .entry((kind, file.to_owned()))
+            .or_default()
+            .push(pair);
     }
 
     /// Prints all of them.

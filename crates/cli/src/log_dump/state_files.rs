@@ -46,7 +46,10 @@ pub(super) fn dump_producers(
         fields.put("lastTimestamp", timestamp);
         if last_offset >= 0 {
             fields
-                .put("firstSequence", sequence_before(last_sequence, offset_delta))
+                .put(
+                    "firstSequence",
+                    sequence_before(last_sequence, offset_delta),
+                )
                 .put("lastSequence", last_sequence)
                 .put("lastOffset", last_offset)
                 .put("offsetDelta", offset_delta)
@@ -107,7 +110,11 @@ pub(super) fn dump_checkpoint(
 
 /// The sequence `delta` before `last`, in the ring of non-negative sequences.
 const fn sequence_before(last: i32, delta: i32) -> i32 {
-    if last < delta { i32::MAX - (delta - last) + 1 } else { last - delta }
+    if last < delta {
+        i32::MAX - (delta - last) + 1
+    } else {
+        last - delta
+    }
 }
 
 /// Big-endian numbers of an entry whose length was checked.
@@ -115,7 +122,10 @@ struct Numbers<'a>(&'a [u8]);
 
 impl Numbers<'_> {
     fn take<const N: usize>(&mut self) -> [u8; N] {
-        let (taken, rest) = self.0.split_first_chunk().expect("entries are cut to their length");
+        let (taken, rest) = self
+            .0
+            .split_first_chunk()
+            .expect("entries are cut to their length");
         self.0 = rest;
         *taken
     }

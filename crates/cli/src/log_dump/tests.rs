@@ -10,7 +10,9 @@ fn check_set(set: &str) {
     let files = highwater_fixtures::kafka_data(set);
     let root = tempfile::tempdir().expect("temporary directory");
     for (path, bytes) in &files {
-        let Ok(inner) = path.strip_prefix("data") else { continue };
+        let Ok(inner) = path.strip_prefix("data") else {
+            continue;
+        };
         let to = root.path().join(inner);
         std::fs::create_dir_all(to.parent().expect("parent")).expect("directory");
         std::fs::write(to, bytes).expect("file");
@@ -18,26 +20,40 @@ fn check_set(set: &str) {
     let mut wrong = BTreeMap::new();
     let mut seen = 0;
     for (path, text) in &files {
-        let Ok(dump) = path.strip_prefix("dump") else { continue };
-        let Some(name) = dump.to_str().and_then(|name| name.strip_suffix(".dump.txt")) else {
+        let Ok(dump) = path.strip_prefix("dump") else {
+            continue;
+        };
+        let Some(name) = dump
+            .to_str()
+            .and_then(|name| name.strip_suffix(".dump.txt"))
+        else {
             continue;
         };
         seen += 1;
         let mut ours = dumped(root.path(), name, false);
         if let Some(kafka_name) = name.strip_suffix(".deleted") {
             // It was dumped before it was renamed, in the directory of its node.
-            let kafka_name = kafka_name.split_once('/').map_or(kafka_name, |(_, rest)| rest);
+            let kafka_name = kafka_name
+                .split_once('/')
+                .map_or(kafka_name, |(_, rest)| rest);
             ours = ours.replace(name, kafka_name);
         }
         if ours.as_bytes() != text.as_slice() {
-            wrong.insert(name.to_owned(), first_difference(&String::from_utf8_lossy(text), &ours));
+            wrong.insert(
+                name.to_owned(),
+                first_difference(&String::from_utf8_lossy(text), &ours),
+            );
         }
         for line in dumped(root.path(), name, true).lines() {
             serde_json::from_str::<serde_json::Value>(line).expect("each line is JSON");
         }
     }
     assert!(seen > 0, "{set} has dumps");
-    assert!(wrong.is_empty(), "{} of {seen} differ: {wrong:#?}", wrong.len());
+    assert!(
+        wrong.is_empty(),
+        "{} of {seen} differ: {wrong:#?}",
+        wrong.len()
+    );
 }
 
 fn dumped(root: &Path, name: &str, json: bool) -> String {
@@ -50,13 +66,19 @@ fn dumped(root: &Path, name: &str, json: bool) -> String {
         _ if name.contains("__share_group_state") => Decoder::ShareState,
         _ => Decoder::Text,
     };
-    let options =
-        DumpOptions { deep: true, contents: true, record_metadata: true, decoder, json };
+    let options = DumpOptions {
+        deep: true,
+        contents: true,
+        record_metadata: true,
+        decoder,
+        json,
+    };
     let mut out = Vec::new();
     let mut problems = Problems::default();
     let mut printer = Printer::new(&mut out, json);
     let done = dump_one(&path, name, options, &mut printer, &mut problems);
-    done.and_then(|()| problems.print(&mut printer)).expect(name);
+    done.and_then(|()| problems.print(&mut printer))
+        .expect(name);
     String::from_utf8(out).expect("text")
 }
 
@@ -64,7 +86,10 @@ fn first_difference(theirs: &str, ours: &str) -> (String, String) {
     let mut pairs = theirs.lines().zip(ours.lines());
     match pairs.find(|(theirs, ours)| theirs != ours) {
         Some((theirs, ours)) => (theirs.to_owned(), ours.to_owned()),
-        None => (format!("{} bytes", theirs.len()), format!("{} bytes", ours.len())),
+        None => (
+            format!("{} bytes", theirs.len()),
+            format!("{} bytes", ours.len()),
+        ),
     }
 }
 

@@ -40,7 +40,12 @@ impl InboundMemory {
     /// [waits](Self::wait).
     pub(crate) fn hold(self: &Arc<Self>, share: &Arc<ConnShare>, bytes: u64) -> Option<Held> {
         let (memory, share) = (Arc::clone(self), Arc::clone(share));
-        let mut held = Held { memory, share, bytes: 0, overdraws: false };
+        let mut held = Held {
+            memory,
+            share,
+            bytes: 0,
+            overdraws: false,
+        };
         held.grow(bytes).then_some(held)
     }
 

@@ -27,7 +27,11 @@ struct Idle {
 impl BufferPool {
     /// A pool that keeps at most `idle_bytes_max` bytes of unused buffers.
     pub(crate) fn new(memory: Arc<InboundMemory>, idle_bytes_max: usize) -> Arc<Self> {
-        Arc::new(Self { memory, idle: Mutex::default(), idle_bytes_max })
+        Arc::new(Self {
+            memory,
+            idle: Mutex::default(),
+            idle_bytes_max,
+        })
     }
 
     /// The budget that the pool's buffers are drawn from.
@@ -50,7 +54,11 @@ impl BufferPool {
             return None;
         };
         let bytes = recycled.unwrap_or_else(|| Vec::with_capacity(capacity));
-        Some(ReadBuffer { bytes, held, pool: Arc::clone(self) })
+        Some(ReadBuffer {
+            bytes,
+            held,
+            pool: Arc::clone(self),
+        })
     }
 
     /// Frees the unused buffers.
@@ -123,7 +131,8 @@ impl ReadBuffer {
                 return false;
             }
             bigger.extend_from_slice(&self.bytes);
-            self.pool.recycle(std::mem::replace(&mut self.bytes, bigger));
+            self.pool
+                .recycle(std::mem::replace(&mut self.bytes, bigger));
             return true;
         }
         if !self.held.grow((capacity - before) as u64) {
@@ -183,7 +192,9 @@ mod tests {
     fn unused_buffers_are_bounded() {
         let pool = BufferPool::new(InboundMemory::new(1 << 30), 300_000);
         let share = Arc::default();
-        let taken: Vec<_> = (0..10).filter_map(|_| pool.take(&share, STANDARD_BYTES)).collect();
+        let taken: Vec<_> = (0..10)
+            .filter_map(|_| pool.take(&share, STANDARD_BYTES))
+            .collect();
         drop(taken);
         assert!(pool.idle.lock().expect("lock").bytes <= 300_000);
         pool.shrink();

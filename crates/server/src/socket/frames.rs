@@ -62,7 +62,14 @@ impl Frames {
         frame_bytes_max: usize,
     ) -> Self {
         let whole = Bytes::new();
-        Self { pool, share, frame_bytes_max, whole, partial: None, broken: None }
+        Self {
+            pool,
+            share,
+            frame_bytes_max,
+            whole,
+            partial: None,
+            broken: None,
+        }
     }
 
     /// The next whole frame without its length.
@@ -83,7 +90,9 @@ impl Frames {
 
     /// Bytes received of a frame that is not whole yet.
     pub(crate) fn partial_bytes(&self) -> usize {
-        self.partial.as_ref().map_or(0, |partial| partial.as_ref().len())
+        self.partial
+            .as_ref()
+            .map_or(0, |partial| partial.as_ref().len())
     }
 
     /// Memory held for a frame that is not whole yet, in bytes.
@@ -94,14 +103,19 @@ impl Frames {
     /// Gives the buffer to read into, and how much.
     pub(crate) fn prepare(&mut self) -> Prepared<'_> {
         assert!(!self.has_next(), "read while whole frames wait");
-        let length = self.partial.as_ref().and_then(|partial| declared(partial.as_ref()));
+        let length = self
+            .partial
+            .as_ref()
+            .and_then(|partial| declared(partial.as_ref()));
         let frame = length.and_then(|length| usize::try_from(length).ok());
         // The frame's end and the next frame's length, when a frame is under way.
         let end = frame.map(|frame| LENGTH_BYTES + frame + LENGTH_BYTES);
         if !self.make_room(end) {
             return Prepared::NoMemory;
         }
-        let Some(buffer) = self.partial.as_mut() else { return Prepared::NoMemory };
+        let Some(buffer) = self.partial.as_mut() else {
+            return Prepared::NoMemory;
+        };
         let (len, capacity) = (buffer.as_ref().len(), buffer.capacity());
         let until = match end {
             Some(end) if end > LARGE_FRAME_BYTES => end.min(capacity),
@@ -113,7 +127,9 @@ impl Frames {
 
     /// Looks at what was read.
     pub(crate) fn filled(&mut self) {
-        let Some(mut buffer) = self.partial.take() else { return };
+        let Some(mut buffer) = self.partial.take() else {
+            return;
+        };
         let (end, broken) = self.whole_frames(buffer.as_ref());
         self.broken = broken;
         let tail = buffer.as_ref().get(end..).unwrap_or_default();
@@ -146,7 +162,11 @@ impl Frames {
 
     /// Drops the buffer of an empty read.
     pub(crate) fn release_idle(&mut self) {
-        if self.partial.as_ref().is_some_and(|partial| partial.as_ref().is_empty()) {
+        if self
+            .partial
+            .as_ref()
+            .is_some_and(|partial| partial.as_ref().is_empty())
+        {
             self.partial = None;
         }
     }
@@ -160,7 +180,9 @@ impl Frames {
         };
         let (len, capacity) = (partial.as_ref().len(), partial.capacity());
         if capacity < STANDARD_BYTES {
-            let Some(mut standard) = self.pool.take(&self.share, STANDARD_BYTES) else { return len < capacity };
+            let Some(mut standard) = self.pool.take(&self.share, STANDARD_BYTES) else {
+                return len < capacity;
+            };
             standard.bytes_mut().extend_from_slice(partial.as_ref());
             *partial = standard;
             return true;
@@ -174,7 +196,9 @@ impl Frames {
     }
 
     fn copy_of(&self, tail: &[u8]) -> Option<ReadBuffer> {
-        let mut copy = self.pool.take(&self.share, tail.len().next_power_of_two().max(64))?;
+        let mut copy = self
+            .pool
+            .take(&self.share, tail.len().next_power_of_two().max(64))?;
         copy.bytes_mut().extend_from_slice(tail);
         Some(copy)
     }
@@ -184,8 +208,12 @@ impl Frames {
         let mut end = 0;
         loop {
             let rest = bytes.get(end..).unwrap_or_default();
-            let Some(length) = declared(rest) else { return (end, None) };
-            let Some(frame) = usize::try_from(length).ok().filter(|&it| it >= FRAME_BYTES_MIN)
+            let Some(length) = declared(rest) else {
+                return (end, None);
+            };
+            let Some(frame) = usize::try_from(length)
+                .ok()
+                .filter(|&it| it >= FRAME_BYTES_MIN)
             else {
                 return (end, Some(FrameError::TooShort(length)));
             };
@@ -201,7 +229,9 @@ impl Frames {
 }
 
 fn declared(bytes: &[u8]) -> Option<i32> {
-    bytes.first_chunk::<LENGTH_BYTES>().map(|length| i32::from_be_bytes(*length))
+    bytes
+        .first_chunk::<LENGTH_BYTES>()
+        .map(|length| i32::from_be_bytes(*length))
 }
 
 /// What a senseless length looks like when it is read as text or as a TLS record.
@@ -234,7 +264,9 @@ mod tests {
     fn feed(frames: &mut Frames, mut bytes: &[u8], step: usize) -> Vec<Bytes> {
         let mut got = Vec::new();
         while !bytes.is_empty() {
-            let Prepared::Read(buffer, room) = frames.prepare() else { panic!("no memory") };
+            let Prepared::Read(buffer, room) = frames.prepare() else {
+                panic!("no memory")
+            };
             let (now, later) = bytes.split_at(room.min(step).min(bytes.len()));
             buffer.extend_from_slice(now);
             bytes = later;
@@ -248,7 +280,10 @@ mod tests {
 
     fn frame(len: usize) -> Vec<u8> {
         let length = u32::try_from(len).expect("small").to_be_bytes();
-        length.into_iter().chain((0..len).map(|at| (at % 251) as u8)).collect()
+        length
+            .into_iter()
+            .chain((0..len).map(|at| (at % 251) as u8))
+            .collect()
     }
 
     #[test]
@@ -258,10 +293,22 @@ mod tests {
         for step in [1, 3, 4, 5, 1000, 65_536, usize::MAX] {
             let mut frames = frames(64 << 20);
             let got = feed(&mut frames, &bytes, step);
-            assert_eq!(got.iter().map(Bytes::len).collect::<Vec<_>>(), lens, "step {step}");
-            assert!(got.iter().zip(lens).all(|(got, len)| got[..] == frame(len)[4..]));
+            assert_eq!(
+                got.iter().map(Bytes::len).collect::<Vec<_>>(),
+                lens,
+                "step {step}"
+            );
+            assert!(
+                got.iter()
+                    .zip(lens)
+                    .all(|(got, len)| got[..] == frame(len)[4..])
+            );
             drop(got);
-            assert_eq!(frames.pool.memory().used(), 0, "an idle connection holds no buffer");
+            assert_eq!(
+                frames.pool.memory().used(),
+                0,
+                "an idle connection holds no buffer"
+            );
         }
     }
 
@@ -277,11 +324,16 @@ mod tests {
             (b"GET ", "likely an HTTP client"),
         ] {
             let mut frames = frames(1 << 20);
-            let Prepared::Read(buffer, _) = frames.prepare() else { panic!("no memory") };
+            let Prepared::Read(buffer, _) = frames.prepare() else {
+                panic!("no memory")
+            };
             buffer.extend_from_slice(&frame(8));
             buffer.extend_from_slice(bytes);
             frames.filled();
-            assert_eq!(frames.next().expect("the good frame").map(|it| it.len()), Some(8));
+            assert_eq!(
+                frames.next().expect("the good frame").map(|it| it.len()),
+                Some(8)
+            );
             let error = frames.next().expect_err("closes").to_string();
             assert!(error.contains(says), "{error}");
             assert!(frames.pool.memory().used() <= STANDARD_BYTES as u64);
@@ -294,24 +346,43 @@ mod tests {
         let declared = 100_000_000u32.to_be_bytes();
         feed(&mut frames, &declared, usize::MAX);
         feed(&mut frames, b"x", usize::MAX);
-        assert!(frames.pool.memory().used() <= 64, "{}", frames.pool.memory().used());
+        assert!(
+            frames.pool.memory().used() <= 64,
+            "{}",
+            frames.pool.memory().used()
+        );
         feed(&mut frames, &vec![0; 1_000_000], usize::MAX);
-        assert!(frames.pool.memory().used() <= 4_400_000, "{}", frames.pool.memory().used());
+        assert!(
+            frames.pool.memory().used() <= 4_400_000,
+            "{}",
+            frames.pool.memory().used()
+        );
     }
 
     #[test]
     fn large_frames_are_read_to_their_end() {
         let mut frames = frames(64 << 20);
         let bytes: Vec<u8> = (0..4).flat_map(|_| frame(65_700)).collect();
-        let Prepared::Read(buffer, room) = frames.prepare() else { panic!("no memory") };
+        let Prepared::Read(buffer, room) = frames.prepare() else {
+            panic!("no memory")
+        };
         buffer.extend_from_slice(&bytes[..room]);
         frames.filled();
         while frames.next().expect("good").is_some() {}
-        let Prepared::Read(buffer, more) = frames.prepare() else { panic!("no memory") };
+        let Prepared::Read(buffer, more) = frames.prepare() else {
+            panic!("no memory")
+        };
         buffer.extend_from_slice(&bytes[room..room + more]);
         frames.filled();
-        assert_eq!(frames.next().expect("good").map(|it| it.len()), Some(65_700));
-        assert_eq!(frames.partial_bytes(), 4, "only the next length was read ahead");
+        assert_eq!(
+            frames.next().expect("good").map(|it| it.len()),
+            Some(65_700)
+        );
+        assert_eq!(
+            frames.partial_bytes(),
+            4,
+            "only the next length was read ahead"
+        );
     }
 
     #[test]

@@ -137,7 +137,9 @@ impl Outgoing {
     /// Gives the first that is cold.
     fn read_small_regions(&mut self) -> Result<Option<Region<FileFile>>, SendError> {
         for at in 0..self.pieces.len().min(SLICES_MAX) {
-            let Some(Out::Region { region, warm }) = self.pieces.get(at) else { continue };
+            let Some(Out::Region { region, warm }) = self.pieces.get(at) else {
+                continue;
+            };
             if region.len >= COPIED_BYTES_MAX {
                 break;
             }
@@ -173,14 +175,20 @@ impl Outgoing {
             }
             None => false,
         };
-        let flags = if more { SendFlags::NOSIGNAL | SendFlags::MORE } else { SendFlags::NOSIGNAL };
+        let flags = if more {
+            SendFlags::NOSIGNAL | SendFlags::MORE
+        } else {
+            SendFlags::NOSIGNAL
+        };
         let mut sent = socket.try_io(Interest::WRITABLE, || {
             let none = &mut SendAncillaryBuffer::default();
             Ok(rustix::net::sendmsg(socket, &slices, none, flags)?)
         })?;
         let total = sent as u64;
         while sent > 0 {
-            let Some(Out::Bytes(bytes)) = self.pieces.front_mut() else { break };
+            let Some(Out::Bytes(bytes)) = self.pieces.front_mut() else {
+                break;
+            };
             let step = sent.min(bytes.len());
             bytes.advance(step);
             sent -= step;
@@ -194,11 +202,16 @@ impl Outgoing {
     /// Looks whether the next chunk of the region at the front is in the page cache. Gives it when
     /// it is not.
     fn cold(&mut self) -> Result<Option<Region<FileFile>>, SendError> {
-        let Some(Out::Region { region, warm }) = self.pieces.front_mut() else { return Ok(None) };
+        let Some(Out::Region { region, warm }) = self.pieces.front_mut() else {
+            return Ok(None);
+        };
         if *warm == 0 {
             if !is_warm(region)? {
                 let len = region.len.min(CHUNK_BYTES);
-                return Ok(Some(Region { len, ..region.clone() }));
+                return Ok(Some(Region {
+                    len,
+                    ..region.clone()
+                }));
             }
             *warm = region.len.min(CHUNK_BYTES);
         }
@@ -207,11 +220,18 @@ impl Outgoing {
 
     /// Sends from the file at the front as far as it is warm.
     fn send_region(&mut self, socket: &TcpStream) -> Result<u64, SendError> {
-        let Some(Out::Region { region, warm }) = self.pieces.front_mut() else { return Ok(0) };
+        let Some(Out::Region { region, warm }) = self.pieces.front_mut() else {
+            return Ok(0);
+        };
         let count = usize::try_from(*warm).unwrap_or(usize::MAX);
         let mut position = region.position;
         let sent = socket.try_io(Interest::WRITABLE, || {
-            Ok(rustix::fs::sendfile(socket, &*region.file, Some(&mut position), count)?)
+            Ok(rustix::fs::sendfile(
+                socket,
+                &*region.file,
+                Some(&mut position),
+                count,
+            )?)
         })?;
         if sent == 0 {
             return Err(SendError::Short);
@@ -248,7 +268,11 @@ fn is_warm(region: &Region<FileFile>) -> Result<bool, DiskError> {
     let mut at = 0;
     loop {
         let mut byte = [0];
-        if region.file.read_at_now(region.position + at, &mut byte)?.is_none() {
+        if region
+            .file
+            .read_at_now(region.position + at, &mut byte)?
+            .is_none()
+        {
             return Ok(false);
         }
         if at + 1 >= len {
