@@ -116,6 +116,30 @@ pub(super) fn list_offsets(world: &mut World, command: &Command) -> Result<(), S
     ask(world, command, &request, 8, Purpose::ListOffsets(partition))
 }
 
+/// `burst orders-0 requests=50`: produce, fetch and list-offsets requests by turns, all sent before
+/// the first answer comes.
+pub(super) fn burst(world: &mut World, command: &Command) -> Result<(), ScriptError> {
+    let count = command.setting("requests", 50_u64)?;
+    let line = |verb: &str, settings: &[(&str, &str)]| Command {
+        verb: verb.to_owned(),
+        words: command.words.clone(),
+        settings: settings.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect(),
+    };
+    for number in 0..count {
+        match number % 5 {
+            0 | 1 => produce(world, &line("produce", &[("wait", "no"), ("at-once", "yes")]))?,
+            2 => produce(world, &line("produce", &[("wait", "no"), ("at-once", "yes"), ("acks", "1")]))?,
+            3 => fetch(world, &line("fetch", &[("wait", "no"), ("at-once", "yes"), ("max-wait", "0")]))?,
+            _ => list_offsets(world, &line("list-offsets", &[("wait", "no"), ("at-once", "yes")]))?,
+        }
+    }
+    world.run_for(ANSWER_PATIENCE);
+    let client = client(world, command)?;
+    let unanswered = world.client(client).link.in_flight();
+    world.tell(format!("{unanswered} requests without an answer"));
+    Ok(())
+}
+
 /// `cut [client=1]`: the connection breaks; answers on their way are lost.
 pub(super) fn cut(world: &mut World, command: &Command) -> Result<(), ScriptError> {
     let client = client(world, command)?;
@@ -155,7 +179,7 @@ fn ask(
         )));
     }
     if silent || command.setting("wait", "yes".to_owned())? == "no" {
-        world.run_for(Millis::new(20));
+        world.run_for(Millis::new(if command.settings.contains_key("at-once") { 0 } else { 20 }));
         return Ok(());
     }
     let answered = world.run_until(ANSWER_PATIENCE, |world| {

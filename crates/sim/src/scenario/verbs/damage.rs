@@ -29,6 +29,17 @@ pub(super) fn overwrite(world: &mut World, command: &Command) -> Result<(), Scri
     })
 }
 
+/// `write recovery-point-offset-checkpoint 0|1|orders 0 800`: a whole text file, `|` for a new
+/// line.
+pub(super) fn write(world: &mut World, command: &Command) -> Result<(), ScriptError> {
+    let disk = disk(world, command)?;
+    let path = command.word(0, "a file")?;
+    let text = command.words.get(1..).unwrap_or_default().join(" ").replace('|', "\n") + "\n";
+    let replaced = disk.replace(Path::new(path), text.as_bytes(), &Blocking::enter());
+    world.tell(format!("write {path}"));
+    replaced.map_err(|why| ScriptError(why.to_string()))
+}
+
 /// `shorten orders-0/00000000000000000000.log by=10`, or `to=0`.
 pub(super) fn shorten(world: &mut World, command: &Command) -> Result<(), ScriptError> {
     with_file(world, command, |file, length| {
@@ -55,7 +66,7 @@ fn with_file(
 ) -> Result<(), ScriptError> {
     let disk = disk(world, command)?;
     let path = command.word(0, "a file")?;
-    let file = disk.open(Path::new(path), OpenMode::Write);
+    let file = disk.open(Path::new(path), OpenMode::Create);
     let file = file.map_err(|why| ScriptError(why.to_string()))?;
     let length = file.len().map_err(|why| ScriptError(why.to_string()))?;
     act(&file, length)?;
