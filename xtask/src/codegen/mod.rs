@@ -8,7 +8,11 @@ mod list;
 mod message;
 mod module;
 mod names;
+#[cfg(test)]
+mod round_trip;
 mod schema;
+#[cfg(test)]
+mod schema_bytes;
 
 use std::collections::BTreeMap;
 use std::fs;
