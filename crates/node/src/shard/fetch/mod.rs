@@ -25,7 +25,7 @@ use rand_chacha::rand_core::RngCore as _;
 pub use part::FetchPart;
 pub(crate) use read::{Look, ReadContext, Reader, Refusal};
 use sessions::{FetchSessions, FullNotice, Newcomer, Opened, SESSION_NONE};
-pub(crate) use set::{FetchPosition, FetchSet, FetchSlot, PartitionKey};
+pub(crate) use set::{FetchPosition, FetchSet, PartitionKey};
 use subscribers::{RemoteView, Subscriber, Subscribers};
 use wait::{FetchHead, Row, Seen, Verdict, Waiting, push_part};
 
@@ -90,11 +90,6 @@ impl<D: Disk> FetchState<D> {
     /// When a parked fetch wants a tick.
     pub(crate) fn next_deadline(&self) -> Option<Mono> {
         self.deadlines.first().map(|(deadline, _)| *deadline)
-    }
-
-    /// The number of sessions, for metrics.
-    pub(crate) fn session_count(&self) -> usize {
-        self.sessions.len()
     }
 
     fn new_set(&mut self, set: FetchSet) -> SetId {
@@ -441,7 +436,6 @@ impl<D: Disk> Shard<D> {
             now,
             number: self.number,
             shards: self.shards,
-            node_id: self.node_id,
             image: &self.image,
             partitions: &mut self.partitions,
         };

@@ -83,7 +83,6 @@ pub(crate) struct ReadContext<'a, D: Disk> {
     pub(crate) now: Now,
     pub(crate) number: u16,
     pub(crate) shards: u16,
-    pub(crate) node_id: NodeId,
     pub(crate) image: &'a MetadataImage,
     pub(crate) partitions: &'a mut PartitionTable<D>,
 }

@@ -200,11 +200,6 @@ impl FetchSessions {
         Some(session.set)
     }
 
-    /// The number of sessions.
-    pub(crate) fn len(&self) -> usize {
-        self.sessions.len()
-    }
-
     fn victim(&self, now: Mono, privileged: bool) -> Option<i32> {
         let (used, id) = self.by_use.first().copied()?;
         if now.since(used) > self.evict_age_min {
@@ -372,7 +367,7 @@ mod tests {
             ),
             "{opened:?}"
         );
-        assert_eq!(sessions.len(), 3);
+        assert_eq!(sessions.sessions.len(), 3);
         assert!(sessions.advance(second(132), follower, 3, true).is_ok());
     }
 

@@ -1,0 +1,515 @@
+//! A driver for data shards alone: metadata is made by hand, parts and jobs run at once.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use highwater_disk::{Blocking, Disk as _, DiskFile as _, MemDisk};
+use highwater_metadata::MetadataImage;
+use highwater_metadata::config::{BrokerConfig, parse_properties};
+use highwater_metadata::image::{BrokerEndpoint, BrokerImage, PartitionImage, TopicImage};
+use highwater_node::{
+    Answer, Caller, Changed, ConnId, Effect, FoundLog, ImageUpdate, Incoming, Input, Machine as _,
+    MachineId, Part, PeerError, Piece, Shard, ShardDir, ShardParams, Ticket, Token, owner_shard,
+    run_job,
+};
+use highwater_protocol::messages::{FetchRequest, FetchResponse, ProduceRequest, ProduceResponse};
+use highwater_protocol::messages::{
+    fetch_request::{FetchPartition, FetchTopic},
+    fetch_response::PartitionData,
+    produce_request::{PartitionProduceData, TopicProduceData},
+};
+use highwater_protocol::wire::Message;
+use highwater_protocol::{ApiKey, FetchView, ListenerKind, ProduceView, Request, Response};
+use highwater_records::{BatchBuilder, BatchOptions};
+use highwater_types::{
+    BrokerEpoch, DirectoryId, LeaderEpoch, Millis, NodeId, Now, Offset, PartitionEpoch,
+    PartitionIndex, TopicId, TopicIdPartition, TopicName, TopicPartition, Uuid, WallMs,
+};
+
+pub type D = MemDisk;
+pub const LISTENER: &str = "PLAINTEXT";
+pub const CLUSTER: &str = "sFZgKj3kQfiXtPP7KgFf4w";
+
+/// The directory id of the only log directory.
+fn directory() -> DirectoryId {
+    DirectoryId::new(Uuid::from_u128(0x77 << 64))
+}
+
+pub struct World {
+    pub now: Now,
+    pub shards: Vec<Shard<D>>,
+    pub image: MetadataImage,
+    pub disk: MemDisk,
+    /// What was sent to the controller.
+    pub sent: Vec<(usize, Token, Request)>,
+    /// Answers that nobody took yet.
+    pub answers: BTreeMap<Ticket, Answer<<D as highwater_disk::Disk>::File>>,
+    /// Journal entries as text.
+    pub journal: Vec<String>,
+    /// Steps since the start.
+    pub steps: u64,
+    /// Parts between shards wait here while set.
+    pub hold_parts: bool,
+    pub held_parts: VecDeque<(u16, MachineId, Part<D>)>,
+    next_seq: u32,
+}
+
+pub fn topic_id(name: &str) -> TopicId {
+    let mut bytes = [7_u8; 16];
+    for (at, byte) in name.bytes().take(15).enumerate() {
+        bytes[at + 1] = byte;
+    }
+    TopicId::new(Uuid::from_bytes(bytes))
+}
+
+pub fn partition_image(leader_epoch: i32) -> PartitionImage {
+    PartitionImage {
+        assigned_replicas: vec![NodeId::new(1)],
+        directories: vec![directory()],
+        in_sync_replicas: vec![NodeId::new(1)],
+        leader: NodeId::new(1),
+        leader_epoch: LeaderEpoch::new(leader_epoch),
+        partition_epoch: PartitionEpoch::new(leader_epoch),
+        ..PartitionImage::default()
+    }
+}
+
+pub fn broker(id: i32, port: u16) -> BrokerImage {
+    let endpoint = BrokerEndpoint {
+        name: LISTENER.to_owned(),
+        host: "127.0.0.1".to_owned(),
+        port,
+        security_protocol: 0,
+    };
+    BrokerImage {
+        id: NodeId::new(id),
+        epoch: BrokerEpoch::new(5),
+        endpoints: vec![endpoint],
+        directories: vec![directory()],
+        ..BrokerImage::default()
+    }
+}
+
+impl World {
+    pub fn new(shards: u16, properties: &str) -> Self {
+        Self::with_disk(shards, properties, MemDisk::new("mem"), &[])
+    }
+
+    fn with_disk(shards: u16, properties: &str, disk: MemDisk, found: &[FoundLog]) -> Self {
+        let properties = parse_properties(properties).expect("well formed");
+        let (config, _) = BrokerConfig::new(&properties).expect("taken");
+        let config = Arc::new(config);
+        let owned = |number: u16| {
+            let found = found.iter().filter(move |log| {
+                let topic_id = log.topic_id.unwrap_or_default();
+                let partition = log.topic_partition.partition;
+                owner_shard(TopicIdPartition { topic_id, partition }, shards) == number
+            });
+            found.cloned().collect()
+        };
+        let shards = (0..shards).map(|number| {
+            Shard::new(ShardParams {
+                number,
+                shards,
+                node_id: NodeId::new(1),
+                cluster_id: Arc::from(CLUSTER),
+                broker_config: Arc::clone(&config),
+                trace: false,
+                dirs: vec![ShardDir {
+                    disk: disk.clone(),
+                    id: directory(),
+                    clean_shutdown: true,
+                    found: owned(number),
+                    leftovers: Vec::new(),
+                }],
+                seed: [u8::try_from(number).expect("few shards"); 32],
+            })
+        });
+        let mut image = MetadataImage::default();
+        let brokers = BTreeMap::from([(NodeId::new(1), Arc::new(broker(1, 9092)))]);
+        image.brokers = Arc::new(brokers);
+        let mut world = Self {
+            now: Now { wall: WallMs::new(1_767_225_600_000), ..Now::default() },
+            shards: shards.collect(),
+            image,
+            disk,
+            sent: Vec::new(),
+            answers: BTreeMap::new(),
+            journal: Vec::new(),
+            steps: 0,
+            hold_parts: false,
+            held_parts: VecDeque::new(),
+            next_seq: 0,
+        };
+        if found.is_empty() {
+            world.publish(Changed::Everything);
+        }
+        world
+    }
+
+    /// The logs of a directory that Apache Kafka wrote and stopped cleanly.
+    pub fn of_kafka(shards: u16, set: &str) -> Self {
+        let files = highwater_fixtures::kafka_data(set);
+        let mut data: BTreeMap<PathBuf, Vec<u8>> = files
+            .into_iter()
+            .filter_map(|(path, bytes)| Some((path.strip_prefix("data").ok()?.to_owned(), bytes)))
+            .collect();
+        let text = |data: &BTreeMap<PathBuf, Vec<u8>>, name: &str| {
+            let bytes = data.get(Path::new(name)).cloned().unwrap_or_default();
+            String::from_utf8(bytes).expect("text")
+        };
+        let checkpoint = |data: &BTreeMap<PathBuf, Vec<u8>>, name: &str| {
+            let text = text(data, name);
+            let lines = text.lines().skip(2).map(|line| {
+                let mut words = line.rsplitn(2, ' ');
+                let offset = words.next().and_then(|it| it.parse().ok()).expect("an offset");
+                let partition = words.next().expect("a partition").replace(' ', "-");
+                (partition, Offset::new(offset))
+            });
+            lines.collect::<BTreeMap<String, Offset>>()
+        };
+        let recovery = checkpoint(&data, "recovery-point-offset-checkpoint");
+        let high_watermarks = checkpoint(&data, "replication-offset-checkpoint");
+        let starts = checkpoint(&data, "log-start-offset-checkpoint");
+        let mut found = Vec::new();
+        let mut partitions = Vec::new();
+        for dir in recovery.keys() {
+            let id = text(&data, &format!("{dir}/partition.metadata"));
+            let id = id.lines().nth(1).and_then(|line| line.strip_prefix("topic_id: "));
+            let topic_id = id.and_then(|it| it.trim().parse().ok()).expect("a topic id");
+            let topic_partition = TopicPartition::parse(dir).expect("a partition");
+            let epochs = text(&data, &format!("{dir}/leader-epoch-checkpoint"));
+            let last = epochs.lines().skip(2).last().and_then(|line| {
+                line.split(' ').next().and_then(|it| it.parse::<i32>().ok())
+            });
+            partitions.push((topic_partition.clone(), topic_id, last.unwrap_or(0)));
+            found.push(FoundLog {
+                topic_partition,
+                topic_id: Some(topic_id),
+                recovery_point: recovery.get(dir).copied(),
+                high_watermark: high_watermarks.get(dir).copied(),
+                log_start_offset: starts.get(dir).copied(),
+            });
+        }
+        data.retain(|path, _| !path.starts_with("__cluster_metadata-0"));
+        let disk = MemDisk::with_files("kafka", &data);
+        let mut world = Self::with_disk(shards, "", disk, &found);
+        for (name, id, epoch) in partitions {
+            world.insert_partition(name.topic.as_str(), id, name.partition, partition_image(epoch));
+        }
+        world.publish(Changed::Everything);
+        world
+    }
+
+    /// Adds a topic with `partitions` partitions, and waits for its logs.
+    pub fn topic(&mut self, name: &str, partitions: i32) -> TopicId {
+        self.topic_with_id(name, topic_id(name), partitions)
+    }
+
+    pub fn topic_with_id(&mut self, name: &str, id: TopicId, partitions: i32) -> TopicId {
+        for partition in 0..partitions {
+            let partition = PartitionIndex::new(partition);
+            self.insert_partition(name, id, partition, partition_image(0));
+        }
+        self.publish(Changed::Everything);
+        id
+    }
+
+    pub fn insert_partition(
+        &mut self,
+        name: &str,
+        id: TopicId,
+        partition: PartitionIndex,
+        image: PartitionImage,
+    ) {
+        let name = TopicName::new(name).expect("a legal name");
+        let mut topic = self.image.topic(id).map_or_else(
+            || TopicImage { id, name: name.clone(), partitions: Default::default() },
+            |topic| TopicImage::clone(topic),
+        );
+        topic.partitions.insert(partition, Arc::new(image));
+        self.image.topics.insert(id, Arc::new(topic));
+        self.image.topic_ids.insert(name, id);
+    }
+
+    pub fn remove_topic(&mut self, name: &str) {
+        let topic = self.image.topic_by_name(name).cloned().expect("a topic");
+        self.image.topics.remove(&topic.id);
+        self.image.topic_ids.remove(&topic.name);
+        self.publish(Changed::Everything);
+    }
+
+    /// Gives the image to every shard.
+    pub fn publish(&mut self, changed: Changed) {
+        self.image.end.offset = self.image.end.offset.next();
+        let image = Arc::new(self.image.clone());
+        for shard in 0..self.shards.len() {
+            let update = ImageUpdate { image: Arc::clone(&image), changed: changed.clone() };
+            let input = Input::Part { from: MachineId::Control, part: Part::Image(update) };
+            self.step(shard, input);
+        }
+    }
+
+    pub fn step(&mut self, shard: usize, input: Input<D>) {
+        let mut queue = VecDeque::from([(shard, input)]);
+        while let Some((shard, input)) = queue.pop_front() {
+            self.steps += 1;
+            let mut effects = Vec::new();
+            self.shards[shard].step(self.now, input, &mut effects);
+            let from = MachineId::Shard(u16::try_from(shard).expect("few shards"));
+            for effect in effects {
+                match effect {
+                    Effect::Answer { ticket, answer } => {
+                        let before = self.answers.insert(ticket, answer);
+                        assert!(before.is_none(), "{ticket:?} was answered twice");
+                    }
+                    Effect::Part { to: MachineId::Shard(to), part } if self.hold_parts => {
+                        self.held_parts.push_back((to, from, part));
+                    }
+                    Effect::Part { to: MachineId::Shard(to), part } => {
+                        queue.push_back((usize::from(to), Input::Part { from, part }));
+                    }
+                    Effect::Job { token, job } => {
+                        let result = run_job(job, &Blocking::enter());
+                        queue.push_back((shard, Input::JobDone { token, result }));
+                    }
+                    Effect::Send { token, request, .. } => self.sent.push((shard, token, request)),
+                    Effect::Event(entry) => self.journal.push(entry.to_string()),
+                    Effect::Part { .. }
+                    | Effect::Admitted(_)
+                    | Effect::Stopped
+                    | Effect::Serving => {}
+                }
+            }
+        }
+    }
+
+    /// Delivers the parts that were held, and those that follow from them.
+    pub fn release_parts(&mut self) {
+        self.hold_parts = false;
+        while let Some((to, from, part)) = self.held_parts.pop_front() {
+            self.step(usize::from(to), Input::Part { from, part });
+        }
+    }
+
+    /// Lets time pass, with ticks at the shards' deadlines.
+    pub fn advance(&mut self, ms: u64) {
+        let end = self.now.mono.plus(Millis::new(ms));
+        loop {
+            let due = self.shards.iter().filter_map(|shard| shard.next_deadline()).min();
+            let Some(due) = due.filter(|due| *due <= end) else { break };
+            self.now.mono = self.now.mono.max(due);
+            for shard in 0..self.shards.len() {
+                if self.shards[shard].next_deadline().is_some_and(|it| it <= self.now.mono) {
+                    self.step(shard, Input::Tick);
+                }
+            }
+        }
+        self.now.mono = end;
+    }
+
+    pub fn caller() -> Arc<Caller> {
+        Arc::new(Caller {
+            principal: "User:ANONYMOUS".to_owned(),
+            listener: ListenerKind::Broker,
+            listener_name: LISTENER.to_owned(),
+            host: None,
+        })
+    }
+
+    /// Gives a request of connection `conn` to a shard.
+    pub fn request_on(
+        &mut self,
+        shard: usize,
+        conn: u64,
+        version: i16,
+        request: impl Into<Request>,
+    ) -> Ticket {
+        self.next_seq += 1;
+        let ticket = Ticket { conn: ConnId(conn), seq: self.next_seq };
+        let incoming = Incoming {
+            ticket,
+            caller: Self::caller(),
+            client_id: Some(Arc::from("test")),
+            version,
+            raw: Bytes::new(),
+            request: request.into(),
+        };
+        self.step(shard, Input::Request(incoming));
+        ticket
+    }
+
+    /// Gives a request to the first shard.
+    pub fn request(&mut self, version: i16, request: impl Into<Request>) -> Ticket {
+        self.request_on(0, 1, version, request)
+    }
+
+    pub fn is_answered(&self, ticket: Ticket) -> bool {
+        self.answers.contains_key(&ticket)
+    }
+
+    /// The body of an answer, its regions read now.
+    pub fn body(&mut self, ticket: Ticket) -> Bytes {
+        let answer = self.answers.remove(&ticket).expect("an answer");
+        let mut body = Vec::new();
+        for piece in answer.pieces.expect("pieces") {
+            match piece {
+                Piece::Bytes(bytes) => body.extend_from_slice(&bytes),
+                Piece::Region(region) => {
+                    let mut bytes = vec![0; usize::try_from(region.len).expect("small")];
+                    let read = region.file.read_at(region.position, &mut bytes).expect("readable");
+                    assert_eq!(read, bytes.len(), "a region was short");
+                    body.extend_from_slice(&bytes);
+                }
+            }
+        }
+        body.into()
+    }
+
+    /// Asks and takes the answer, which has to be there at once.
+    pub fn ask<T: TryFrom<Asked>>(&mut self, version: i16, request: impl Into<Request>) -> T
+    where
+        T::Error: std::fmt::Debug,
+    {
+        let request = request.into();
+        let api = request.api_key();
+        let ticket = self.request(version, request);
+        let body = self.body(ticket);
+        let response = Response::decode(api, version, &body).expect("an answer of this version");
+        assert_eq!(response.encode(version).as_ref(), Ok(&body));
+        T::try_from(Asked(response)).expect("the answer's type")
+    }
+
+    pub fn answer_send(&mut self, at: usize, result: Result<Response, PeerError>) {
+        let (shard, token, _) = self.sent.remove(at);
+        self.step(shard, Input::PeerAnswer { token, result });
+    }
+
+    /// Appends a batch of `records` records of `bytes` bytes each, at the time of `now`.
+    pub fn produce(&mut self, topic: &str, partition: i32, records: usize, bytes: usize) {
+        let times = vec![self.now.wall.raw(); records];
+        self.produce_at(topic, partition, &times, bytes);
+    }
+
+    /// Appends one batch with records of these timestamps.
+    pub fn produce_at(&mut self, topic: &str, partition: i32, times: &[i64], bytes: usize) {
+        let mut builder = BatchBuilder::new();
+        let value = vec![b'v'; bytes];
+        for time in times {
+            builder.append(WallMs::new(*time), None, Some(&value), &[]).expect("small");
+        }
+        let batch = builder.finish(&BatchOptions::default()).expect("small");
+        let request = ProduceRequest {
+            acks: -1,
+            timeout_ms: 10_000,
+            topic_data: vec![TopicProduceData {
+                name: topic.to_owned(),
+                partition_data: vec![PartitionProduceData {
+                    index: partition,
+                    records: Some(batch.into()),
+                }],
+                ..Default::default()
+            }],
+            ..Default::default()
+        };
+        let view = ProduceView::from_message(&request, 9).expect("a request");
+        let ticket = self.request_on(0, 99, 9, view);
+        let body = self.body(ticket);
+        let response = ProduceResponse::from_bytes(&body, 9).expect("an answer");
+        let partition = &response.responses[0].partition_responses[0];
+        assert_eq!(partition.error_code.raw(), 0, "{partition:?}");
+    }
+
+    pub fn fetch(&mut self, version: i16, request: &FetchRequest) -> Ticket {
+        self.fetch_on(0, 1, version, request)
+    }
+
+    pub fn fetch_on(
+        &mut self,
+        shard: usize,
+        conn: u64,
+        version: i16,
+        request: &FetchRequest,
+    ) -> Ticket {
+        let view = FetchView::from_message(request, version).expect("a request");
+        self.request_on(shard, conn, version, view)
+    }
+
+    pub fn fetched(&mut self, ticket: Ticket, version: i16) -> FetchResponse {
+        let body = self.body(ticket);
+        FetchResponse::from_bytes(&body, version).expect("an answer")
+    }
+
+    /// Fetches and takes the answer, which has to be there at once.
+    pub fn fetch_now(&mut self, version: i16, request: &FetchRequest) -> FetchResponse {
+        let ticket = self.fetch(version, request);
+        self.fetched(ticket, version)
+    }
+}
+
+/// An answer on its way to its type.
+#[derive(Debug)]
+pub struct Asked(pub Response);
+
+macro_rules! asked {
+    ($($name:ident $response:ident)*) => {$(
+        impl TryFrom<Asked> for highwater_protocol::messages::$response {
+            type Error = Response;
+
+            fn try_from(asked: Asked) -> Result<Self, Response> {
+                match asked.0 {
+                    Response::$name(response) => Ok(response),
+                    other => Err(other),
+                }
+            }
+        }
+    )*};
+}
+
+asked! {
+    ListOffsets ListOffsetsResponse
+    Metadata MetadataResponse
+    ApiVersions ApiVersionsResponse
+    OffsetForLeaderEpoch OffsetForLeaderEpochResponse
+    DescribeConfigs DescribeConfigsResponse
+    DescribeCluster DescribeClusterResponse
+    DescribeTopicPartitions DescribeTopicPartitionsResponse
+    InitProducerId InitProducerIdResponse
+}
+
+/// A fetch without a session that waits for one byte.
+pub fn fetch_request(topics: Vec<FetchTopic>) -> FetchRequest {
+    FetchRequest {
+        max_wait_ms: 500,
+        min_bytes: 1,
+        max_bytes: 50 << 20,
+        topics,
+        ..FetchRequest::default()
+    }
+}
+
+/// A topic of a fetch, by name and by id at once: each version takes its own.
+pub fn fetch_topic(name: &str, id: TopicId, partitions: &[(i32, i64)]) -> FetchTopic {
+    let partitions = partitions.iter().map(|(partition, offset)| FetchPartition {
+        partition: *partition,
+        fetch_offset: *offset,
+        partition_max_bytes: 1 << 20,
+        ..FetchPartition::default()
+    });
+    FetchTopic { topic: name.to_owned(), topic_id: id.uuid(), partitions: partitions.collect() }
+}
+
+/// Every partition of an answer, in order.
+pub fn partitions(response: &FetchResponse) -> Vec<&PartitionData> {
+    response.responses.iter().flat_map(|topic| &topic.partitions).collect()
+}
+
+pub fn record_bytes(partition: &PartitionData) -> usize {
+    partition.records.as_ref().map_or(0, Bytes::len)
+}
+
+pub fn api_of(key: i16) -> Option<ApiKey> {
+    ApiKey::from_raw(key)
+}
