@@ -111,15 +111,15 @@ impl ProduceState {
     pub(crate) fn next_deadline(&self) -> Option<Mono> {
         self.purgatory.next_deadline()
     }
-
-    /// How many appends wait for a high watermark, for metrics and checkers.
-    #[must_use]
-    pub fn waiting_count(&self) -> usize {
-        self.purgatory.len()
-    }
 }
 
 impl<D: Disk> Shard<D> {
+    /// How many appends wait for a high watermark, for metrics and checkers.
+    #[must_use]
+    pub fn produce_waiting_count(&self) -> usize {
+        self.produce.purgatory.len()
+    }
+
     pub(crate) fn handle_produce_part(
         &mut self,
         now: Now,
