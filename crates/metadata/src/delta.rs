@@ -2,6 +2,8 @@ mod cluster;
 mod security;
 mod topics;
 
+pub(crate) use topics::LEADER_UNCHANGED;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

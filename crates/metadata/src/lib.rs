@@ -6,6 +6,7 @@
 mod batch;
 mod changes;
 pub mod config;
+pub mod controller;
 mod delta;
 pub mod image;
 mod shared_map;

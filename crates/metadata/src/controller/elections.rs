@@ -1,0 +1,106 @@
+use highwater_records::stored::MetadataRecord;
+use highwater_types::{DirectoryId, NodeId};
+
+use super::Controller;
+use super::partition_change::{Election, PartitionChange};
+use crate::image::{MetadataImage, PartitionImage};
+
+/// Why leaders and in-sync replicas are looked at again.
+#[derive(Clone, Debug)]
+pub(crate) enum Upheaval {
+    /// The broker leaves every ISR: it is fenced, or stops.
+    Removed(NodeId),
+    /// The broker may have lost data: it leaves every ISR and every ELR.
+    Unclean(NodeId),
+    /// The broker comes back: partitions without a leader get one.
+    Added(NodeId),
+    /// These directories of the broker are gone.
+    DirectoriesLost(NodeId, Vec<DirectoryId>),
+}
+
+impl Controller {
+    /// The changes that follow from `upheaval`, partition by partition.
+    pub(crate) fn partition_changes(
+        &self,
+        image: &MetadataImage,
+        upheaval: &Upheaval,
+    ) -> Vec<MetadataRecord> {
+        let mut records = Vec::new();
+        let elr_enabled = image.elr_enabled();
+        for topic in image.topics.values() {
+            let mut settings = None;
+            for (index, partition) in topic.partitions.iter() {
+                if !upheaval.concerns(partition) {
+                    continue;
+                }
+                let settings =
+                    settings.get_or_insert_with(|| self.topic_settings(image, topic.name.as_str()));
+                let is_acceptable = |id| upheaval.is_acceptable(image, partition, id);
+                let change = PartitionChange {
+                    partition,
+                    topic_id: topic.id,
+                    index: *index,
+                    is_acceptable: &is_acceptable,
+                    election: if settings.unclean_leader_election {
+                        Election::Unclean
+                    } else {
+                        Election::Online
+                    },
+                    elr_enabled,
+                    min_in_sync_replicas: settings.min_in_sync_replicas,
+                    target_isr: upheaval.target_isr(partition),
+                    unclean_shutdown: upheaval.unclean_shutdown(elr_enabled),
+                };
+                records.extend(change.build().map(MetadataRecord::from));
+            }
+        }
+        records
+    }
+}
+
+impl Upheaval {
+    fn concerns(&self, partition: &PartitionImage) -> bool {
+        match self {
+            Self::Removed(id) => partition.in_sync_replicas.contains(id),
+            Self::Unclean(id) => {
+                partition.in_sync_replicas.contains(id)
+                    || partition.eligible_leader_replicas.contains(id)
+            }
+            Self::Added(_) => !partition.has_leader(),
+            Self::DirectoriesLost(id, directories) => {
+                partition.in_sync_replicas.contains(id)
+                    && directories.contains(&partition.directory(*id))
+            }
+        }
+    }
+
+    fn is_acceptable(&self, image: &MetadataImage, partition: &PartitionImage, id: NodeId) -> bool {
+        let up = match self {
+            Self::Removed(gone) | Self::Unclean(gone) | Self::DirectoriesLost(gone, _) => {
+                id != *gone && image.is_active(id)
+            }
+            Self::Added(back) => id == *back || image.is_active(id),
+        };
+        up && image.has_directory(id, partition.directory(id))
+    }
+
+    fn target_isr(&self, partition: &PartitionImage) -> Vec<NodeId> {
+        let gone = match self {
+            Self::Removed(gone) | Self::Unclean(gone) | Self::DirectoriesLost(gone, _) => *gone,
+            Self::Added(_) => NodeId::NONE,
+        };
+        partition
+            .in_sync_replicas
+            .iter()
+            .copied()
+            .filter(|id| *id != gone)
+            .collect()
+    }
+
+    fn unclean_shutdown(&self, elr_enabled: bool) -> &[NodeId] {
+        match self {
+            Self::Unclean(id) if elr_enabled => std::slice::from_ref(id),
+            _ => &[],
+        }
+    }
+}
