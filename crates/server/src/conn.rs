@@ -367,13 +367,16 @@ impl ConnState {
     }
 
     fn wanted(&self, share: &ConnShare, share_bytes_max: u64) -> Wanted {
-        let mut read = self.may_take_frame() && !self.frames.has_next() && !self.no_memory;
-        let waiting = share
-            .used()
-            .saturating_sub(self.frames.partial_held() as u64);
-        if read && waiting > share_bytes_max {
+        let may_read = self.may_take_frame() && !self.frames.has_next() && !self.no_memory;
+        let has_room = || {
+            let partial = self.frames.partial_held() as u64;
+            share.used().saturating_sub(partial) <= share_bytes_max
+        };
+        let mut read = may_read && has_room();
+        if may_read && !read {
             share.pause();
-            read = false;
+            // Memory may have come back before the request for a wake-up.
+            read = has_room();
         }
         Wanted {
             read,

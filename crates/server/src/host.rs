@@ -405,6 +405,11 @@ impl Host {
             Effect::Event(entry) => log(&entry),
             Effect::Stopped => {
                 core.stopped = true;
+                assert_eq!(
+                    self.id,
+                    MachineId::Control,
+                    "control says when the node has stopped"
+                );
                 let _nobody_waits = self.shared.told.send(Told::Stopped);
             }
             Effect::Serving => {

@@ -24,6 +24,8 @@ mod quiet;
 mod serve;
 mod settings;
 mod socket;
+#[cfg(test)]
+mod tests;
 
 pub use crate::listener::ListenError;
 pub use crate::node::{BoundNode, Ready, RunError, now, random_seed};

@@ -230,7 +230,7 @@ impl BoundNode {
 
 type BoxMachine = Box<dyn Machine<FileDisk>>;
 
-fn start_machine(
+pub(crate) fn start_machine(
     shared: Arc<Shared>,
     id: MachineId,
     machine: BoxMachine,
@@ -254,7 +254,7 @@ fn start_machine(
     })
 }
 
-fn runtime(what: &'static str) -> Result<tokio::runtime::Runtime, RunError> {
+pub(crate) fn runtime(what: &'static str) -> Result<tokio::runtime::Runtime, RunError> {
     let mut builder = tokio::runtime::Builder::new_current_thread();
     builder
         .enable_all()

@@ -32,6 +32,7 @@ impl InboundMemory {
     }
 
     /// Bytes held now.
+    #[cfg(test)]
     pub(crate) fn used(&self) -> u64 {
         self.used.load(Ordering::Relaxed)
     }
