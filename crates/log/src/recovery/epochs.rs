@@ -14,12 +14,14 @@ use crate::segment::{LogSegment, Place};
 /// batches (KAFKA-7897, 15046, 16541).
 ///
 /// `seen` are epochs whose batches were read whole; the newest need not be in the checkpoint yet.
+/// `all_seen` says that every batch of the log was.
 pub(super) fn load<D: Disk>(
     disk: &D,
     dir: &Path,
     segments: &[LogSegment<D>],
     log_start_offset: Offset,
     seen: &[EpochEntry],
+    all_seen: bool,
     report: &mut RecoveryReport,
 ) -> Result<LeaderEpochCache, DiskError> {
     let end = segments
@@ -27,7 +29,8 @@ pub(super) fn load<D: Disk>(
         .map_or(log_start_offset, |segment| segment.end_offset);
     let is_empty = segments.iter().all(|segment| segment.size == 0);
     let read = match disk.read(&dir.join(leader_epochs::FILE))? {
-        None if is_empty => Ok(LeaderEpochCache::new()),
+        // A young log whose epochs never were written; all that it has was read just now.
+        None if is_empty || all_seen => Ok(LeaderEpochCache::new()),
         None => Err("it was missing".to_owned()),
         Some(bytes) => leader_epochs::decode(&bytes).map_err(|why| why.to_string()),
     };

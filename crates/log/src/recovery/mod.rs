@@ -154,6 +154,10 @@ impl<D: Disk> OpenLog<D> {
             &found.opened,
             log_start_offset,
             &found.epochs_seen,
+            found
+                .opened
+                .iter()
+                .all(|it| found.scanned.contains(&it.base_offset)),
             &mut report,
         )?;
         let first_scanned = found.scanned.first().copied();

@@ -60,7 +60,7 @@ pub(super) fn load<D: Disk>(
     let start = if bound < usable {
         newest_snapshot(&context, bound, report)?
     } else {
-        newest
+        newest.clone()
     };
     let first = segments.first().map_or(end, |segment| segment.base_offset);
     let mut state = start.unwrap_or_else(|| ProducerState::new(first));
@@ -98,6 +98,10 @@ pub(super) fn load<D: Disk>(
             }
             segment.add_aborted(aborted);
         }
+    }
+    if let Some(newest) = newest.filter(|_| is_current && usable == end) {
+        // The replay was for transaction indexes alone.
+        state = newest;
     }
     state.advance_end(end);
     state.advance_log_start(context.log_start_offset);
