@@ -143,7 +143,6 @@ fn every_captured_frame_encodes_back_to_its_bytes() {
             requests > 0 && responses > 0,
             "{api_key}: {requests} and {responses}"
         );
-        println!("{api_key}: {requests} requests, {responses} answers");
     }
 }
 

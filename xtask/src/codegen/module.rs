@@ -7,7 +7,8 @@ use super::schema::{Kind, Message};
 /// The source of the folder's `mod.rs`. Not yet formatted.
 pub(super) fn source(messages: &[Message], group: &Group) -> String {
     let mut source = format!(
-        "//! {}\n//!\n//! Generated from `{SCHEMAS}` by `cargo xtask codegen`; not edited by hand.\n\n",
+        "//! {}\n//!\n//! Generated from `{SCHEMAS}` by `cargo xtask codegen`; \
+         not edited by hand.\n\n",
         group.about
     );
     let mut sorted: Vec<(String, &str)> = messages
@@ -18,12 +19,13 @@ pub(super) fn source(messages: &[Message], group: &Group) -> String {
     for (module, _) in &sorted {
         source += &format!("pub mod {module};\n");
     }
-    source += "\n";
+    source += "\npub use self::{\n";
     for (module, name) in &sorted {
-        source += &format!("pub use self::{module}::{name};\n");
+        source += &format!("{module}::{name},\n");
     }
     source += &format!(
-        "use {}::MessageInfo;\n\n/// All of them, for tests and fuzzers.\npub const ALL: &[MessageInfo] = &[\n",
+        "}};\nuse {}::MessageInfo;\n\n/// All of them, for tests and fuzzers.\n\
+         pub const ALL: &[MessageInfo] = &[\n",
         group.wire
     );
     for (_, name) in &sorted {
@@ -47,7 +49,7 @@ fn metadata(messages: &[Message]) -> String {
         let variant = it.name.trim_end_matches("Record");
         let id = it.id.unwrap_or_default();
         source += &format!(
-            "{id} {variant}({}) \"{}\";\n",
+            "    {id} {variant}({})\n        \"{}\";\n",
             it.name,
             names::dump_type(&it.name)
         );
@@ -72,13 +74,16 @@ fn coordinator(messages: &[Message]) -> String {
         }
         keys.sort_by_key(|it| it.id);
         source += &format!(
-            "\ncrate::stored::coordinator_record::coordinator_records! {{\n\
-             /// A record of `{log}`: a key, and a value or a tombstone.\n{family}\n"
+            "\ncrate::stored::coordinator_record::coordinator_records! {{\n    \
+             /// A record of `{log}`: a key, and a value or a tombstone.\n    {family}\n"
         );
         for key in keys {
             let variant = key.name.trim_end_matches("Key");
             let id = key.id.unwrap_or_default();
-            source += &format!("{id} {variant}({}, {variant}Value);\n", key.name);
+            source += &format!(
+                "    {id} {variant}\n        ({}, {variant}Value);\n",
+                key.name
+            );
         }
         source += "}\n";
     }

@@ -35,38 +35,32 @@ pub mod produce_response;
 pub mod request_header;
 pub mod response_header;
 
-pub use self::allocate_producer_ids_request::AllocateProducerIdsRequest;
-pub use self::allocate_producer_ids_response::AllocateProducerIdsResponse;
-pub use self::api_versions_request::ApiVersionsRequest;
-pub use self::api_versions_response::ApiVersionsResponse;
-pub use self::broker_heartbeat_request::BrokerHeartbeatRequest;
-pub use self::broker_heartbeat_response::BrokerHeartbeatResponse;
-pub use self::broker_registration_request::BrokerRegistrationRequest;
-pub use self::broker_registration_response::BrokerRegistrationResponse;
-pub use self::create_topics_request::CreateTopicsRequest;
-pub use self::create_topics_response::CreateTopicsResponse;
-pub use self::delete_topics_request::DeleteTopicsRequest;
-pub use self::delete_topics_response::DeleteTopicsResponse;
-pub use self::describe_cluster_request::DescribeClusterRequest;
-pub use self::describe_cluster_response::DescribeClusterResponse;
-pub use self::describe_configs_request::DescribeConfigsRequest;
-pub use self::describe_configs_response::DescribeConfigsResponse;
-pub use self::describe_topic_partitions_request::DescribeTopicPartitionsRequest;
-pub use self::describe_topic_partitions_response::DescribeTopicPartitionsResponse;
-pub use self::fetch_request::FetchRequest;
-pub use self::fetch_response::FetchResponse;
-pub use self::init_producer_id_request::InitProducerIdRequest;
-pub use self::init_producer_id_response::InitProducerIdResponse;
-pub use self::list_offsets_request::ListOffsetsRequest;
-pub use self::list_offsets_response::ListOffsetsResponse;
-pub use self::metadata_request::MetadataRequest;
-pub use self::metadata_response::MetadataResponse;
-pub use self::offset_for_leader_epoch_request::OffsetForLeaderEpochRequest;
-pub use self::offset_for_leader_epoch_response::OffsetForLeaderEpochResponse;
-pub use self::produce_request::ProduceRequest;
-pub use self::produce_response::ProduceResponse;
-pub use self::request_header::RequestHeader;
-pub use self::response_header::ResponseHeader;
+pub use self::{
+    allocate_producer_ids_request::AllocateProducerIdsRequest,
+    allocate_producer_ids_response::AllocateProducerIdsResponse,
+    api_versions_request::ApiVersionsRequest, api_versions_response::ApiVersionsResponse,
+    broker_heartbeat_request::BrokerHeartbeatRequest,
+    broker_heartbeat_response::BrokerHeartbeatResponse,
+    broker_registration_request::BrokerRegistrationRequest,
+    broker_registration_response::BrokerRegistrationResponse,
+    create_topics_request::CreateTopicsRequest, create_topics_response::CreateTopicsResponse,
+    delete_topics_request::DeleteTopicsRequest, delete_topics_response::DeleteTopicsResponse,
+    describe_cluster_request::DescribeClusterRequest,
+    describe_cluster_response::DescribeClusterResponse,
+    describe_configs_request::DescribeConfigsRequest,
+    describe_configs_response::DescribeConfigsResponse,
+    describe_topic_partitions_request::DescribeTopicPartitionsRequest,
+    describe_topic_partitions_response::DescribeTopicPartitionsResponse,
+    fetch_request::FetchRequest, fetch_response::FetchResponse,
+    init_producer_id_request::InitProducerIdRequest,
+    init_producer_id_response::InitProducerIdResponse, list_offsets_request::ListOffsetsRequest,
+    list_offsets_response::ListOffsetsResponse, metadata_request::MetadataRequest,
+    metadata_response::MetadataResponse,
+    offset_for_leader_epoch_request::OffsetForLeaderEpochRequest,
+    offset_for_leader_epoch_response::OffsetForLeaderEpochResponse,
+    produce_request::ProduceRequest, produce_response::ProduceResponse,
+    request_header::RequestHeader, response_header::ResponseHeader,
+};
 use crate::wire::MessageInfo;
 
 /// All of them, for tests and fuzzers.

@@ -54,56 +54,53 @@ pub mod streams_group_topology_value;
 pub mod transaction_log_key;
 pub mod transaction_log_value;
 
-pub use self::consumer_group_current_member_assignment_key::ConsumerGroupCurrentMemberAssignmentKey;
-pub use self::consumer_group_current_member_assignment_value::ConsumerGroupCurrentMemberAssignmentValue;
-pub use self::consumer_group_member_metadata_key::ConsumerGroupMemberMetadataKey;
-pub use self::consumer_group_member_metadata_value::ConsumerGroupMemberMetadataValue;
-pub use self::consumer_group_metadata_key::ConsumerGroupMetadataKey;
-pub use self::consumer_group_metadata_value::ConsumerGroupMetadataValue;
-pub use self::consumer_group_partition_metadata_key::ConsumerGroupPartitionMetadataKey;
-pub use self::consumer_group_partition_metadata_value::ConsumerGroupPartitionMetadataValue;
-pub use self::consumer_group_regular_expression_key::ConsumerGroupRegularExpressionKey;
-pub use self::consumer_group_regular_expression_value::ConsumerGroupRegularExpressionValue;
-pub use self::consumer_group_target_assignment_member_key::ConsumerGroupTargetAssignmentMemberKey;
-pub use self::consumer_group_target_assignment_member_value::ConsumerGroupTargetAssignmentMemberValue;
-pub use self::consumer_group_target_assignment_metadata_key::ConsumerGroupTargetAssignmentMetadataKey;
-pub use self::consumer_group_target_assignment_metadata_value::ConsumerGroupTargetAssignmentMetadataValue;
-pub use self::group_metadata_key::GroupMetadataKey;
-pub use self::group_metadata_value::GroupMetadataValue;
-pub use self::legacy_offset_commit_key::LegacyOffsetCommitKey;
-pub use self::legacy_offset_commit_value::LegacyOffsetCommitValue;
-pub use self::offset_commit_key::OffsetCommitKey;
-pub use self::offset_commit_value::OffsetCommitValue;
-pub use self::share_group_current_member_assignment_key::ShareGroupCurrentMemberAssignmentKey;
-pub use self::share_group_current_member_assignment_value::ShareGroupCurrentMemberAssignmentValue;
-pub use self::share_group_member_metadata_key::ShareGroupMemberMetadataKey;
-pub use self::share_group_member_metadata_value::ShareGroupMemberMetadataValue;
-pub use self::share_group_metadata_key::ShareGroupMetadataKey;
-pub use self::share_group_metadata_value::ShareGroupMetadataValue;
-pub use self::share_group_state_partition_metadata_key::ShareGroupStatePartitionMetadataKey;
-pub use self::share_group_state_partition_metadata_value::ShareGroupStatePartitionMetadataValue;
-pub use self::share_group_target_assignment_member_key::ShareGroupTargetAssignmentMemberKey;
-pub use self::share_group_target_assignment_member_value::ShareGroupTargetAssignmentMemberValue;
-pub use self::share_group_target_assignment_metadata_key::ShareGroupTargetAssignmentMetadataKey;
-pub use self::share_group_target_assignment_metadata_value::ShareGroupTargetAssignmentMetadataValue;
-pub use self::share_snapshot_key::ShareSnapshotKey;
-pub use self::share_snapshot_value::ShareSnapshotValue;
-pub use self::share_update_key::ShareUpdateKey;
-pub use self::share_update_value::ShareUpdateValue;
-pub use self::streams_group_current_member_assignment_key::StreamsGroupCurrentMemberAssignmentKey;
-pub use self::streams_group_current_member_assignment_value::StreamsGroupCurrentMemberAssignmentValue;
-pub use self::streams_group_member_metadata_key::StreamsGroupMemberMetadataKey;
-pub use self::streams_group_member_metadata_value::StreamsGroupMemberMetadataValue;
-pub use self::streams_group_metadata_key::StreamsGroupMetadataKey;
-pub use self::streams_group_metadata_value::StreamsGroupMetadataValue;
-pub use self::streams_group_target_assignment_member_key::StreamsGroupTargetAssignmentMemberKey;
-pub use self::streams_group_target_assignment_member_value::StreamsGroupTargetAssignmentMemberValue;
-pub use self::streams_group_target_assignment_metadata_key::StreamsGroupTargetAssignmentMetadataKey;
-pub use self::streams_group_target_assignment_metadata_value::StreamsGroupTargetAssignmentMetadataValue;
-pub use self::streams_group_topology_key::StreamsGroupTopologyKey;
-pub use self::streams_group_topology_value::StreamsGroupTopologyValue;
-pub use self::transaction_log_key::TransactionLogKey;
-pub use self::transaction_log_value::TransactionLogValue;
+pub use self::{
+    consumer_group_current_member_assignment_key::ConsumerGroupCurrentMemberAssignmentKey,
+    consumer_group_current_member_assignment_value::ConsumerGroupCurrentMemberAssignmentValue,
+    consumer_group_member_metadata_key::ConsumerGroupMemberMetadataKey,
+    consumer_group_member_metadata_value::ConsumerGroupMemberMetadataValue,
+    consumer_group_metadata_key::ConsumerGroupMetadataKey,
+    consumer_group_metadata_value::ConsumerGroupMetadataValue,
+    consumer_group_partition_metadata_key::ConsumerGroupPartitionMetadataKey,
+    consumer_group_partition_metadata_value::ConsumerGroupPartitionMetadataValue,
+    consumer_group_regular_expression_key::ConsumerGroupRegularExpressionKey,
+    consumer_group_regular_expression_value::ConsumerGroupRegularExpressionValue,
+    consumer_group_target_assignment_member_key::ConsumerGroupTargetAssignmentMemberKey,
+    consumer_group_target_assignment_member_value::ConsumerGroupTargetAssignmentMemberValue,
+    consumer_group_target_assignment_metadata_key::ConsumerGroupTargetAssignmentMetadataKey,
+    consumer_group_target_assignment_metadata_value::ConsumerGroupTargetAssignmentMetadataValue,
+    group_metadata_key::GroupMetadataKey, group_metadata_value::GroupMetadataValue,
+    legacy_offset_commit_key::LegacyOffsetCommitKey,
+    legacy_offset_commit_value::LegacyOffsetCommitValue, offset_commit_key::OffsetCommitKey,
+    offset_commit_value::OffsetCommitValue,
+    share_group_current_member_assignment_key::ShareGroupCurrentMemberAssignmentKey,
+    share_group_current_member_assignment_value::ShareGroupCurrentMemberAssignmentValue,
+    share_group_member_metadata_key::ShareGroupMemberMetadataKey,
+    share_group_member_metadata_value::ShareGroupMemberMetadataValue,
+    share_group_metadata_key::ShareGroupMetadataKey,
+    share_group_metadata_value::ShareGroupMetadataValue,
+    share_group_state_partition_metadata_key::ShareGroupStatePartitionMetadataKey,
+    share_group_state_partition_metadata_value::ShareGroupStatePartitionMetadataValue,
+    share_group_target_assignment_member_key::ShareGroupTargetAssignmentMemberKey,
+    share_group_target_assignment_member_value::ShareGroupTargetAssignmentMemberValue,
+    share_group_target_assignment_metadata_key::ShareGroupTargetAssignmentMetadataKey,
+    share_group_target_assignment_metadata_value::ShareGroupTargetAssignmentMetadataValue,
+    share_snapshot_key::ShareSnapshotKey, share_snapshot_value::ShareSnapshotValue,
+    share_update_key::ShareUpdateKey, share_update_value::ShareUpdateValue,
+    streams_group_current_member_assignment_key::StreamsGroupCurrentMemberAssignmentKey,
+    streams_group_current_member_assignment_value::StreamsGroupCurrentMemberAssignmentValue,
+    streams_group_member_metadata_key::StreamsGroupMemberMetadataKey,
+    streams_group_member_metadata_value::StreamsGroupMemberMetadataValue,
+    streams_group_metadata_key::StreamsGroupMetadataKey,
+    streams_group_metadata_value::StreamsGroupMetadataValue,
+    streams_group_target_assignment_member_key::StreamsGroupTargetAssignmentMemberKey,
+    streams_group_target_assignment_member_value::StreamsGroupTargetAssignmentMemberValue,
+    streams_group_target_assignment_metadata_key::StreamsGroupTargetAssignmentMetadataKey,
+    streams_group_target_assignment_metadata_value::StreamsGroupTargetAssignmentMetadataValue,
+    streams_group_topology_key::StreamsGroupTopologyKey,
+    streams_group_topology_value::StreamsGroupTopologyValue,
+    transaction_log_key::TransactionLogKey, transaction_log_value::TransactionLogValue,
+};
 use crate::wire::MessageInfo;
 
 /// All of them, for tests and fuzzers.
@@ -161,41 +158,66 @@ pub const ALL: &[MessageInfo] = &[
 ];
 
 crate::stored::coordinator_record::coordinator_records! {
-/// A record of `__consumer_offsets`: a key, and a value or a tombstone.
-GroupRecord
-0 LegacyOffsetCommit(LegacyOffsetCommitKey, LegacyOffsetCommitValue);
-1 OffsetCommit(OffsetCommitKey, OffsetCommitValue);
-2 GroupMetadata(GroupMetadataKey, GroupMetadataValue);
-3 ConsumerGroupMetadata(ConsumerGroupMetadataKey, ConsumerGroupMetadataValue);
-4 ConsumerGroupPartitionMetadata(ConsumerGroupPartitionMetadataKey, ConsumerGroupPartitionMetadataValue);
-5 ConsumerGroupMemberMetadata(ConsumerGroupMemberMetadataKey, ConsumerGroupMemberMetadataValue);
-6 ConsumerGroupTargetAssignmentMetadata(ConsumerGroupTargetAssignmentMetadataKey, ConsumerGroupTargetAssignmentMetadataValue);
-7 ConsumerGroupTargetAssignmentMember(ConsumerGroupTargetAssignmentMemberKey, ConsumerGroupTargetAssignmentMemberValue);
-8 ConsumerGroupCurrentMemberAssignment(ConsumerGroupCurrentMemberAssignmentKey, ConsumerGroupCurrentMemberAssignmentValue);
-10 ShareGroupMemberMetadata(ShareGroupMemberMetadataKey, ShareGroupMemberMetadataValue);
-11 ShareGroupMetadata(ShareGroupMetadataKey, ShareGroupMetadataValue);
-12 ShareGroupTargetAssignmentMetadata(ShareGroupTargetAssignmentMetadataKey, ShareGroupTargetAssignmentMetadataValue);
-13 ShareGroupTargetAssignmentMember(ShareGroupTargetAssignmentMemberKey, ShareGroupTargetAssignmentMemberValue);
-14 ShareGroupCurrentMemberAssignment(ShareGroupCurrentMemberAssignmentKey, ShareGroupCurrentMemberAssignmentValue);
-15 ShareGroupStatePartitionMetadata(ShareGroupStatePartitionMetadataKey, ShareGroupStatePartitionMetadataValue);
-16 ConsumerGroupRegularExpression(ConsumerGroupRegularExpressionKey, ConsumerGroupRegularExpressionValue);
-17 StreamsGroupMetadata(StreamsGroupMetadataKey, StreamsGroupMetadataValue);
-19 StreamsGroupMemberMetadata(StreamsGroupMemberMetadataKey, StreamsGroupMemberMetadataValue);
-20 StreamsGroupTargetAssignmentMetadata(StreamsGroupTargetAssignmentMetadataKey, StreamsGroupTargetAssignmentMetadataValue);
-21 StreamsGroupTargetAssignmentMember(StreamsGroupTargetAssignmentMemberKey, StreamsGroupTargetAssignmentMemberValue);
-22 StreamsGroupCurrentMemberAssignment(StreamsGroupCurrentMemberAssignmentKey, StreamsGroupCurrentMemberAssignmentValue);
-23 StreamsGroupTopology(StreamsGroupTopologyKey, StreamsGroupTopologyValue);
+    /// A record of `__consumer_offsets`: a key, and a value or a tombstone.
+    GroupRecord
+    0 LegacyOffsetCommit
+        (LegacyOffsetCommitKey, LegacyOffsetCommitValue);
+    1 OffsetCommit
+        (OffsetCommitKey, OffsetCommitValue);
+    2 GroupMetadata
+        (GroupMetadataKey, GroupMetadataValue);
+    3 ConsumerGroupMetadata
+        (ConsumerGroupMetadataKey, ConsumerGroupMetadataValue);
+    4 ConsumerGroupPartitionMetadata
+        (ConsumerGroupPartitionMetadataKey, ConsumerGroupPartitionMetadataValue);
+    5 ConsumerGroupMemberMetadata
+        (ConsumerGroupMemberMetadataKey, ConsumerGroupMemberMetadataValue);
+    6 ConsumerGroupTargetAssignmentMetadata
+        (ConsumerGroupTargetAssignmentMetadataKey, ConsumerGroupTargetAssignmentMetadataValue);
+    7 ConsumerGroupTargetAssignmentMember
+        (ConsumerGroupTargetAssignmentMemberKey, ConsumerGroupTargetAssignmentMemberValue);
+    8 ConsumerGroupCurrentMemberAssignment
+        (ConsumerGroupCurrentMemberAssignmentKey, ConsumerGroupCurrentMemberAssignmentValue);
+    10 ShareGroupMemberMetadata
+        (ShareGroupMemberMetadataKey, ShareGroupMemberMetadataValue);
+    11 ShareGroupMetadata
+        (ShareGroupMetadataKey, ShareGroupMetadataValue);
+    12 ShareGroupTargetAssignmentMetadata
+        (ShareGroupTargetAssignmentMetadataKey, ShareGroupTargetAssignmentMetadataValue);
+    13 ShareGroupTargetAssignmentMember
+        (ShareGroupTargetAssignmentMemberKey, ShareGroupTargetAssignmentMemberValue);
+    14 ShareGroupCurrentMemberAssignment
+        (ShareGroupCurrentMemberAssignmentKey, ShareGroupCurrentMemberAssignmentValue);
+    15 ShareGroupStatePartitionMetadata
+        (ShareGroupStatePartitionMetadataKey, ShareGroupStatePartitionMetadataValue);
+    16 ConsumerGroupRegularExpression
+        (ConsumerGroupRegularExpressionKey, ConsumerGroupRegularExpressionValue);
+    17 StreamsGroupMetadata
+        (StreamsGroupMetadataKey, StreamsGroupMetadataValue);
+    19 StreamsGroupMemberMetadata
+        (StreamsGroupMemberMetadataKey, StreamsGroupMemberMetadataValue);
+    20 StreamsGroupTargetAssignmentMetadata
+        (StreamsGroupTargetAssignmentMetadataKey, StreamsGroupTargetAssignmentMetadataValue);
+    21 StreamsGroupTargetAssignmentMember
+        (StreamsGroupTargetAssignmentMemberKey, StreamsGroupTargetAssignmentMemberValue);
+    22 StreamsGroupCurrentMemberAssignment
+        (StreamsGroupCurrentMemberAssignmentKey, StreamsGroupCurrentMemberAssignmentValue);
+    23 StreamsGroupTopology
+        (StreamsGroupTopologyKey, StreamsGroupTopologyValue);
 }
 
 crate::stored::coordinator_record::coordinator_records! {
-/// A record of `__transaction_state`: a key, and a value or a tombstone.
-TransactionRecord
-0 TransactionLog(TransactionLogKey, TransactionLogValue);
+    /// A record of `__transaction_state`: a key, and a value or a tombstone.
+    TransactionRecord
+    0 TransactionLog
+        (TransactionLogKey, TransactionLogValue);
 }
 
 crate::stored::coordinator_record::coordinator_records! {
-/// A record of `__share_group_state`: a key, and a value or a tombstone.
-ShareRecord
-0 ShareSnapshot(ShareSnapshotKey, ShareSnapshotValue);
-1 ShareUpdate(ShareUpdateKey, ShareUpdateValue);
+    /// A record of `__share_group_state`: a key, and a value or a tombstone.
+    ShareRecord
+    0 ShareSnapshot
+        (ShareSnapshotKey, ShareSnapshotValue);
+    1 ShareUpdate
+        (ShareUpdateKey, ShareUpdateValue);
 }

@@ -11,14 +11,13 @@ pub mod snapshot_footer_record;
 pub mod snapshot_header_record;
 pub mod voters_record;
 
-pub use self::consumer_protocol_assignment::ConsumerProtocolAssignment;
-pub use self::consumer_protocol_subscription::ConsumerProtocolSubscription;
-pub use self::end_txn_marker::EndTxnMarker;
-pub use self::kraft_version_record::KRaftVersionRecord;
-pub use self::leader_change_message::LeaderChangeMessage;
-pub use self::snapshot_footer_record::SnapshotFooterRecord;
-pub use self::snapshot_header_record::SnapshotHeaderRecord;
-pub use self::voters_record::VotersRecord;
+pub use self::{
+    consumer_protocol_assignment::ConsumerProtocolAssignment,
+    consumer_protocol_subscription::ConsumerProtocolSubscription, end_txn_marker::EndTxnMarker,
+    kraft_version_record::KRaftVersionRecord, leader_change_message::LeaderChangeMessage,
+    snapshot_footer_record::SnapshotFooterRecord, snapshot_header_record::SnapshotHeaderRecord,
+    voters_record::VotersRecord,
+};
 use crate::wire::MessageInfo;
 
 /// All of them, for tests and fuzzers.
