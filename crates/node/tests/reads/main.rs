@@ -2,5 +2,9 @@
 
 mod world;
 
+mod describe;
 mod fetch;
+mod kafka_data;
+mod look_ups;
+mod producer_ids;
 mod sessions;
