@@ -18,6 +18,7 @@ mod recovery;
 mod replay;
 mod segment;
 mod transaction_index;
+pub mod verify;
 
 pub use crate::config::LogConfig;
 pub use crate::damage::DamagedRange;
