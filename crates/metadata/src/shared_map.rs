@@ -13,9 +13,11 @@ const CHUNK_ENTRIES_MAX: usize = 64;
 ///
 /// Invariant: no chunk is empty, and keys rise strictly within and across chunks.
 pub struct SharedMap<K, V> {
-    chunks: Arc<Vec<Arc<Vec<(K, V)>>>>,
+    chunks: Arc<Vec<Chunk<K, V>>>,
     len: usize,
 }
+
+type Chunk<K, V> = Arc<Vec<(K, V)>>;
 
 impl<K: Ord + Clone, V: Clone> SharedMap<K, V> {
     /// An empty map.
@@ -152,7 +154,7 @@ impl<K: Ord + Clone, V: Clone> SharedMap<K, V> {
     where
         K: Borrow<Q>,
     {
-        let begins_at_or_below = |chunk: &Arc<Vec<(K, V)>>| {
+        let begins_at_or_below = |chunk: &Chunk<K, V>| {
             chunk
                 .first()
                 .is_some_and(|(first, _)| Borrow::<Q>::borrow(first) <= key)

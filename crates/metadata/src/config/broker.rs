@@ -133,7 +133,7 @@ impl BrokerConfig {
     /// When there is no such key: our own mistake.
     #[must_use]
     pub fn text(&self, name: &str) -> Option<&str> {
-        self.static_value(name).or(definition(name).default)
+        self.static_value(name).or_else(|| definition(name).default)
     }
 
     /// A number, or `None` for null.

@@ -14,7 +14,7 @@ pub use features::{
     feature_range, supported_features,
 };
 
-pub use security::SecurityImage;
+pub use security::{QuotaEntity, SecurityImage};
 pub use topics::{PartitionImage, TopicImage};
 
 use std::collections::BTreeMap;

@@ -16,5 +16,9 @@ pub struct SecurityImage {
     /// Delegation tokens by id.
     pub tokens: BTreeMap<String, DelegationTokenRecord>,
     /// Client quotas by entity (type and name pairs) and key.
-    pub quotas: BTreeMap<(Vec<(String, Option<String>)>, String), ClientQuotaRecord>,
+    pub quotas: BTreeMap<(QuotaEntity, String), ClientQuotaRecord>,
 }
+
+/// Whom a quota is for: type (`user`, `client-id`, `ip`) and name pairs, sorted; no name means the
+/// default of the type.
+pub type QuotaEntity = Vec<(String, Option<String>)>;
