@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use highwater_disk::{FileDisk, FileFile};
 use highwater_node::{
-    ConnId, ConnOutput, Connection, Effect, Input, JournalEntry, Level, Machine, MachineId,
-    PeerError, run_job,
+    ConnId, ConnOutput, Connection, Effect, Input, Job, JournalEntry, Level, Machine, MachineId,
+    PeerError, Token, run_job,
 };
 use highwater_types::{Mono, NodeId};
 use tokio::sync::{Notify, mpsc};
@@ -355,15 +355,14 @@ impl Host {
                 });
             }
             Effect::Part { to, part } => {
-                let input = Input::Part {
-                    from: self.id,
-                    part,
-                };
-                if to == self.id {
-                    core.inputs.push_back(input);
-                } else {
-                    self.shared.links.send(to, Mail::Input(input));
-                }
+                self.to_machine(
+                    to,
+                    Input::Part {
+                        from: self.id,
+                        part,
+                    },
+                    core,
+                );
             }
             Effect::Send {
                 peer,
@@ -385,36 +384,45 @@ impl Host {
                 } else {
                     // A cluster of several nodes is not built yet: nobody else can be reached.
                     let result = Err(PeerError::Disconnected);
-                    let answer = Mail::Input(Input::PeerAnswer { token, result });
-                    self.shared.links.send(self.id, answer);
+                    core.inputs.push_back(Input::PeerAnswer { token, result });
                 }
             }
-            Effect::Job { token, job } => {
-                let (links, machine) = (self.shared.links.clone(), self.id);
-                let pool = self.shared.pools.get(usize::from(job.dir().0));
-                let pool = pool.expect("jobs name only log directories of their own node");
-                let started = pool.run(move |b| {
-                    let result = run_job(job, b);
-                    links.send(machine, Mail::Input(Input::JobDone { token, result }));
-                });
-                if let Err(why) = started {
-                    // Without a single thread for the disk nothing can be kept safe.
-                    panic!("cannot start a thread for the disk: {why}");
-                }
-            }
+            Effect::Job { token, job } => self.start_job(token, job),
             Effect::Event(entry) => log(&entry),
             Effect::Stopped => {
-                core.stopped = true;
                 assert_eq!(
                     self.id,
                     MachineId::Control,
                     "control says when the node has stopped"
                 );
+                core.stopped = true;
                 let _nobody_waits = self.shared.told.send(Told::Stopped);
             }
             Effect::Serving => {
                 let _nobody_waits = self.shared.told.send(Told::Serving);
             }
+        }
+    }
+
+    fn to_machine(&self, to: MachineId, input: Input<FileDisk>, core: &mut Core) {
+        if to == self.id {
+            core.inputs.push_back(input);
+        } else {
+            self.shared.links.send(to, Mail::Input(input));
+        }
+    }
+
+    fn start_job(&self, token: Token, job: Job<FileDisk>) {
+        let (links, machine) = (self.shared.links.clone(), self.id);
+        let pool = self.shared.pools.get(usize::from(job.dir().0));
+        let pool = pool.expect("jobs name only log directories of their own node");
+        let started = pool.run(move |b| {
+            let result = run_job(job, b);
+            links.send(machine, Mail::Input(Input::JobDone { token, result }));
+        });
+        if let Err(why) = started {
+            // Without a single thread for the disk nothing can be kept safe.
+            panic!("cannot start a thread for the disk: {why}");
         }
     }
 
@@ -460,12 +468,7 @@ impl Host {
             match output {
                 LoopOutput::Request(incoming) => core.inputs.push_back(Input::Request(incoming)),
                 LoopOutput::Answer((to, token), result) => {
-                    let input = Input::PeerAnswer { token, result };
-                    if to == self.id {
-                        core.inputs.push_back(input);
-                    } else {
-                        self.shared.links.send(to, Mail::Input(input));
-                    }
+                    self.to_machine(to, Input::PeerAnswer { token, result }, core);
                 }
                 LoopOutput::Closed(id) => core.inputs.push_back(Input::Closed(id)),
                 LoopOutput::Event(entry) => log(&entry),

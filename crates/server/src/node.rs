@@ -126,7 +126,11 @@ impl BoundNode {
             cluster_id: node.cluster_id.clone(),
             ..ready
         };
-        let (threads, shared, told) = self.start_machines(node, clock, pools)?;
+        let Machines {
+            threads,
+            shared,
+            told,
+        } = self.start_machines(node, clock, pools)?;
         let runtime = runtime("start the main runtime")?;
         let done = LocalSet::new().block_on(
             &runtime,
@@ -182,14 +186,7 @@ impl BoundNode {
         node: Node<FileDisk>,
         clock: Clock,
         pools: Vec<JobPool>,
-    ) -> Result<
-        (
-            Vec<JoinHandle<()>>,
-            Arc<Shared>,
-            mpsc::UnboundedReceiver<Told>,
-        ),
-        RunError,
-    > {
+    ) -> Result<Machines, RunError> {
         let (control, control_mail) = mpsc::unbounded_channel();
         let (shards, shard_mails): (Vec<Mailbox>, Vec<_>) = node
             .shards
@@ -224,8 +221,19 @@ impl BoundNode {
             let number = u16::try_from(number).expect("num.shards is 64 at most");
             threads.push(start(MachineId::Shard(number), Box::new(shard), mail)?);
         }
-        Ok((threads, shared, told))
+        Ok(Machines {
+            threads,
+            shared,
+            told,
+        })
     }
+}
+
+/// The running threads of a node.
+struct Machines {
+    threads: Vec<JoinHandle<()>>,
+    shared: Arc<Shared>,
+    told: mpsc::UnboundedReceiver<Told>,
 }
 
 type BoxMachine = Box<dyn Machine<FileDisk>>;

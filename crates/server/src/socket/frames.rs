@@ -282,7 +282,7 @@ mod tests {
         let length = u32::try_from(len).expect("small").to_be_bytes();
         length
             .into_iter()
-            .chain((0..len).map(|at| (at % 251) as u8))
+            .chain((0_u8..251).cycle().take(len))
             .collect()
     }
 
