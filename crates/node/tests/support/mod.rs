@@ -198,13 +198,18 @@ impl World {
         self.conns.clear();
     }
 
-    /// A clean stop.
-    pub fn stop(&mut self) {
+    /// Control says that hand-over is done.
+    pub fn close(&mut self) {
         for shard in 0..self.shards_count {
             self.parts
                 .push_back((MachineId::Shard(shard), MachineId::Control, Part::Close));
         }
         self.run();
+    }
+
+    /// A clean stop.
+    pub fn stop(&mut self) {
+        self.close();
         assert_eq!(
             self.stopped.len(),
             usize::from(self.shards_count),
