@@ -8,7 +8,8 @@ use highwater_protocol::messages::{
     DescribeTopicPartitionsResponse, MetadataRequest, MetadataResponse,
 };
 use highwater_protocol::messages::{
-    create_topics_request::CreatableTopic, create_topics_response::CreatableTopicResult,
+    create_topics_request::CreatableTopic,
+    create_topics_response::CreatableTopicResult,
     delete_topics_response::DeletableTopicResult,
     describe_configs_request::DescribeConfigsResource,
     describe_topic_partitions_request::{Cursor, TopicRequest},
@@ -21,7 +22,10 @@ use highwater_types::{ErrorCode, NodeId, PartitionIndex, TopicId, Uuid};
 use crate::world::*;
 
 fn all_topics() -> MetadataRequest {
-    MetadataRequest { topics: None, ..MetadataRequest::default() }
+    MetadataRequest {
+        topics: None,
+        ..MetadataRequest::default()
+    }
 }
 
 fn named(names: &[&str]) -> MetadataRequest {
@@ -29,18 +33,29 @@ fn named(names: &[&str]) -> MetadataRequest {
         name: Some((*name).to_owned()),
         ..MetadataRequestTopic::default()
     };
-    MetadataRequest { topics: Some(names.iter().map(topic).collect()), ..Default::default() }
+    MetadataRequest {
+        topics: Some(names.iter().map(topic).collect()),
+        ..Default::default()
+    }
 }
 
 fn by_id(ids: &[TopicId]) -> MetadataRequest {
-    let topic = |id: &TopicId| MetadataRequestTopic { topic_id: id.uuid(), name: None };
-    MetadataRequest { topics: Some(ids.iter().map(topic).collect()), ..Default::default() }
+    let topic = |id: &TopicId| MetadataRequestTopic {
+        topic_id: id.uuid(),
+        name: None,
+    };
+    MetadataRequest {
+        topics: Some(ids.iter().map(topic).collect()),
+        ..Default::default()
+    }
 }
 
 /// Error and name of each topic.
 fn topics(answer: &MetadataResponse) -> Vec<(i16, &str)> {
     let topics = answer.topics.iter();
-    topics.map(|it| (it.error_code.raw(), it.name.as_deref().unwrap_or("(null)"))).collect()
+    topics
+        .map(|it| (it.error_code.raw(), it.name.as_deref().unwrap_or("(null)")))
+        .collect()
 }
 
 #[test]
@@ -57,7 +72,10 @@ fn trap_17_null_and_empty_lists_of_topics() {
     }
     let answer: MetadataResponse = world.ask(0, named(&[]));
     assert_eq!(topics(&answer), [(0, "a"), (0, "b")]);
-    assert!(world.sent.is_empty(), "nobody's topics are made for a list of all");
+    assert!(
+        world.sent.is_empty(),
+        "nobody's topics are made for a list of all"
+    );
 }
 
 #[test]
@@ -99,7 +117,12 @@ fn trap_18_names_that_no_topic_may_have() {
         let answer: MetadataResponse = world.ask(version, named(&names));
         assert_eq!(answer.topics.len(), names.len());
         for topic in &answer.topics {
-            assert_eq!(topic.error_code, ErrorCode::INVALID_TOPIC_EXCEPTION, "{:?}", topic.name);
+            assert_eq!(
+                topic.error_code,
+                ErrorCode::INVALID_TOPIC_EXCEPTION,
+                "{:?}",
+                topic.name
+            );
         }
     }
     assert!(world.sent.is_empty(), "none is made");
@@ -156,12 +179,19 @@ fn trap_44_brokers_are_named_as_the_callers_listener_announces_them() {
         world.insert_partition("t", id, PartitionIndex::new(0), image.clone());
         world.publish(Changed::Topics(Default::default()));
         let answer: MetadataResponse = world.ask(version, named(&["t"]));
-        let brokers: Vec<(i32, i32)> =
-            answer.brokers.iter().map(|it| (it.node_id.raw(), it.port)).collect();
+        let brokers: Vec<(i32, i32)> = answer
+            .brokers
+            .iter()
+            .map(|it| (it.node_id.raw(), it.port))
+            .collect();
         assert_eq!(brokers, [(1, 9092)]);
         assert_eq!(answer.controller_id.raw(), 1);
         let partition = &answer.topics[0].partitions[0];
-        assert_eq!((partition.error_code, partition.leader_id.raw()), (error, told), "{leader}");
+        assert_eq!(
+            (partition.error_code, partition.leader_id.raw()),
+            (error, told),
+            "{leader}"
+        );
         assert_eq!(partition.offline_replicas, [2, 3].map(NodeId::new));
         assert_eq!(partition.replica_nodes.len(), 3);
     }
@@ -185,7 +215,11 @@ fn authorized_operations_are_told_when_asked_for() {
     assert_eq!(answer.cluster_authorized_operations, i32::MIN);
     assert_eq!(answer.topics[0].topic_authorized_operations, i32::MIN);
     assert_eq!(
-        answer.topics.iter().map(|it| it.is_internal).collect::<Vec<_>>(),
+        answer
+            .topics
+            .iter()
+            .map(|it| it.is_internal)
+            .collect::<Vec<_>>(),
         [false, true]
     );
     request.include_cluster_authorized_operations = true;
@@ -210,7 +244,10 @@ fn the_kept_answer_to_all_topics_follows_the_image() {
 #[test]
 fn api_versions_and_features() {
     let mut world = World::new(1, "");
-    let levels = [("metadata.version", 33), ("eligible.leader.replicas.version", 1)];
+    let levels = [
+        ("metadata.version", 33),
+        ("eligible.leader.replicas.version", 1),
+    ];
     let mut features = (*world.image.features).clone();
     features.levels = levels.map(|(name, level)| (name.to_owned(), level)).into();
     world.image.features = Arc::new(features);
@@ -224,7 +261,10 @@ fn api_versions_and_features() {
         let answer: ApiVersionsResponse = world.ask(version, java.clone());
         assert_eq!(answer.error_code, ErrorCode::NONE);
         let first = answer.api_keys.first().expect("keys");
-        assert_eq!((first.api_key, first.min_version, first.max_version), (0, 0, 13));
+        assert_eq!(
+            (first.api_key, first.min_version, first.max_version),
+            (0, 0, 13)
+        );
         let supported: Vec<(&str, i16, i16)> = answer
             .supported_features
             .iter()
@@ -249,7 +289,10 @@ fn api_versions_and_features() {
                     ("kraft.version", 1)
                 ]
             );
-            assert_eq!(answer.finalized_features_epoch, world.image.end.offset.raw() - 1);
+            assert_eq!(
+                answer.finalized_features_epoch,
+                world.image.end.offset.raw() - 1
+            );
         }
     }
 }
@@ -273,7 +316,11 @@ fn c_08_a_bad_software_name_is_refused_and_repeats_are_fine() {
         ("franz-go", "1.21.0", true),
     ] {
         let answer: ApiVersionsResponse = world.ask(3, request(name, version));
-        let expected = if good { ErrorCode::NONE } else { ErrorCode::INVALID_REQUEST };
+        let expected = if good {
+            ErrorCode::NONE
+        } else {
+            ErrorCode::INVALID_REQUEST
+        };
         assert_eq!(answer.error_code, expected, "{name:?} {version:?}");
         assert_eq!(answer.api_keys.is_empty(), !good);
     }
@@ -298,7 +345,11 @@ fn a_client_that_expects_another_cluster_or_node_is_sent_back_to_bootstrap() {
         (None, 2, false),
     ] {
         let answer: ApiVersionsResponse = world.ask(5, request(cluster, node));
-        let expected = if good { ErrorCode::NONE } else { ErrorCode::REBOOTSTRAP_REQUIRED };
+        let expected = if good {
+            ErrorCode::NONE
+        } else {
+            ErrorCode::REBOOTSTRAP_REQUIRED
+        };
         assert_eq!(answer.error_code, expected, "{cluster:?} {node}");
     }
 }
@@ -320,8 +371,10 @@ fn describe_cluster_as_kafka_does() {
         assert_eq!((answer.controller_id.raw(), answer.brokers.len()), (1, 1));
         assert_eq!(answer.cluster_authorized_operations, i32::MIN);
     }
-    let with_fenced =
-        DescribeClusterRequest { include_fenced_brokers: true, ..request.clone() };
+    let with_fenced = DescribeClusterRequest {
+        include_fenced_brokers: true,
+        ..request.clone()
+    };
     let answer: DescribeClusterResponse = world.ask(2, with_fenced);
     let fenced: Vec<bool> = answer.brokers.iter().map(|it| it.is_fenced).collect();
     assert_eq!(fenced, [false, true]);
@@ -329,7 +382,10 @@ fn describe_cluster_as_kafka_does() {
         (2, ErrorCode::MISMATCHED_ENDPOINT_TYPE),
         (3, ErrorCode::UNSUPPORTED_ENDPOINT_TYPE),
     ] {
-        let wrong = DescribeClusterRequest { endpoint_type: kind, ..request.clone() };
+        let wrong = DescribeClusterRequest {
+            endpoint_type: kind,
+            ..request.clone()
+        };
         let answer: DescribeClusterResponse = world.ask(1, wrong);
         assert_eq!(answer.error_code, error);
     }
@@ -359,7 +415,10 @@ fn trap_22_configs_of_topics_and_brokers() {
         let answer: DescribeConfigsResponse =
             world.ask(version, describe(4, "1", Some(&["num.partitions"])));
         let config = &answer.results[0].configs[0];
-        assert_eq!((config.name.as_str(), config.value.as_deref()), ("num.partitions", Some("7")));
+        assert_eq!(
+            (config.name.as_str(), config.value.as_deref()),
+            ("num.partitions", Some("7"))
+        );
         assert_eq!(config.config_source, 4);
         let synonyms: Vec<i8> = config.synonyms.iter().map(|it| it.source).collect();
         assert_eq!(synonyms, [4, 5]);
@@ -369,7 +428,10 @@ fn trap_22_configs_of_topics_and_brokers() {
         }
     }
     let answer: DescribeConfigsResponse = world.ask(4, describe(4, "1", None));
-    let secret = answer.results[0].configs.iter().find(|it| it.name == "ssl.key.password");
+    let secret = answer.results[0]
+        .configs
+        .iter()
+        .find(|it| it.name == "ssl.key.password");
     let secret = secret.expect("listed");
     assert!(secret.is_sensitive && secret.value.is_none());
     assert!(secret.synonyms.iter().all(|it| it.value.is_none()));
@@ -386,13 +448,24 @@ fn trap_22_configs_of_topics_and_brokers() {
     }
     let answer: DescribeConfigsResponse = world.ask(4, describe(4, "", None));
     assert_eq!(answer.results[0].error_code, ErrorCode::NONE);
-    assert!(answer.results[0].configs.is_empty(), "nothing is set for all brokers");
+    assert!(
+        answer.results[0].configs.is_empty(),
+        "nothing is set for all brokers"
+    );
 }
 
-fn describe_partitions(names: &[&str], limit: i32, cursor: Option<(&str, i32)>)
--> DescribeTopicPartitionsRequest {
+fn describe_partitions(
+    names: &[&str],
+    limit: i32,
+    cursor: Option<(&str, i32)>,
+) -> DescribeTopicPartitionsRequest {
     DescribeTopicPartitionsRequest {
-        topics: names.iter().map(|name| TopicRequest { name: (*name).to_owned() }).collect(),
+        topics: names
+            .iter()
+            .map(|name| TopicRequest {
+                name: (*name).to_owned(),
+            })
+            .collect(),
         response_partition_limit: limit,
         cursor: cursor.map(|(name, partition_index)| Cursor {
             topic_name: name.to_owned(),
@@ -406,11 +479,22 @@ type Described = (Vec<(i16, String, Vec<i32>)>, Option<(String, i32)>);
 
 fn described(answer: &DescribeTopicPartitionsResponse) -> Described {
     let topics = answer.topics.iter().map(|topic| {
-        let partitions = topic.partitions.iter().map(|it| it.partition_index).collect();
-        (topic.error_code.raw(), topic.name.clone().unwrap_or_default(), partitions)
+        let partitions = topic
+            .partitions
+            .iter()
+            .map(|it| it.partition_index)
+            .collect();
+        (
+            topic.error_code.raw(),
+            topic.name.clone().unwrap_or_default(),
+            partitions,
+        )
     });
     let cursor = answer.next_cursor.as_ref();
-    (topics.collect(), cursor.map(|it| (it.topic_name.clone(), it.partition_index)))
+    (
+        topics.collect(),
+        cursor.map(|it| (it.topic_name.clone(), it.partition_index)),
+    )
 }
 
 #[test]
@@ -418,30 +502,47 @@ fn partitions_come_in_pages() {
     let mut world = World::new(1, "");
     world.topic("plain", 3);
     world.topic("codecs", 1);
-    let row = |error: i16, name: &str, partitions: &[i32]| {
-        (error, name.to_owned(), partitions.to_vec())
-    };
+    let row =
+        |error: i16, name: &str, partitions: &[i32]| (error, name.to_owned(), partitions.to_vec());
     let at = |name: &str, index: i32| Some((name.to_owned(), index));
     // The two pages that a running Kafka was asked for.
     let request = describe_partitions(&["absent", "codecs", "plain"], 2, None);
     let answer: DescribeTopicPartitionsResponse = world.ask(0, request);
-    let rows = vec![row(3, "absent", &[]), row(0, "codecs", &[0]), row(0, "plain", &[0])];
+    let rows = vec![
+        row(3, "absent", &[]),
+        row(0, "codecs", &[0]),
+        row(0, "plain", &[0]),
+    ];
     assert_eq!(described(&answer), (rows, at("plain", 1)));
-    assert!(answer.topics.iter().all(|it| it.topic_authorized_operations == 3576));
+    assert!(
+        answer
+            .topics
+            .iter()
+            .all(|it| it.topic_authorized_operations == 3576)
+    );
     let request = describe_partitions(&["plain"], 2, Some(("plain", 1)));
     let answer: DescribeTopicPartitionsResponse = world.ask(0, request);
     assert_eq!(described(&answer), (vec![row(0, "plain", &[1, 2])], None));
     // All topics, by name; the cursor's topic may be gone.
     let request = describe_partitions(&[], 1, None);
     let answer: DescribeTopicPartitionsResponse = world.ask(0, request);
-    assert_eq!(described(&answer), (vec![row(0, "codecs", &[0])], at("plain", 0)));
+    assert_eq!(
+        described(&answer),
+        (vec![row(0, "codecs", &[0])], at("plain", 0))
+    );
     let request = describe_partitions(&[], 2000, Some(("d", 5)));
     let answer: DescribeTopicPartitionsResponse = world.ask(0, request);
-    assert_eq!(described(&answer), (vec![row(0, "plain", &[0, 1, 2])], None));
+    assert_eq!(
+        described(&answer),
+        (vec![row(0, "plain", &[0, 1, 2])], None)
+    );
     // A limit below one counts as one.
     let request = describe_partitions(&["plain"], 0, None);
     let answer: DescribeTopicPartitionsResponse = world.ask(0, request);
-    assert_eq!(described(&answer), (vec![row(0, "plain", &[0])], at("plain", 1)));
+    assert_eq!(
+        described(&answer),
+        (vec![row(0, "plain", &[0])], at("plain", 1))
+    );
     let invalid = ErrorCode::INVALID_REQUEST.raw();
     for cursor in [("codecs", 0), ("plain", -1)] {
         let request = describe_partitions(&["plain"], 2, Some(cursor));
@@ -482,7 +583,10 @@ fn topics_are_made_by_the_controller_and_the_answer_waits_for_the_metadata() {
     for version in [2, 4, 5, 7] {
         let ticket = world.request(version, create("t"));
         world.answer_send(0, Ok(created(ErrorCode::NONE)));
-        assert!(!world.is_answered(ticket), "the topic is not in the metadata yet");
+        assert!(
+            !world.is_answered(ticket),
+            "the topic is not in the metadata yet"
+        );
         world.topic("t", 1);
         let body = world.body(ticket);
         let answer = CreateTopicsResponse::from_bytes(&body, version).expect("an answer");
@@ -497,7 +601,10 @@ fn topics_are_made_by_the_controller_and_the_answer_waits_for_the_metadata() {
     let ticket = world.request(7, create("t"));
     world.answer_send(0, Ok(created(ErrorCode::TOPIC_ALREADY_EXISTS)));
     assert!(world.is_answered(ticket));
-    let validate = CreateTopicsRequest { validate_only: true, ..create("t") };
+    let validate = CreateTopicsRequest {
+        validate_only: true,
+        ..create("t")
+    };
     let ticket = world.request(7, validate);
     world.answer_send(0, Ok(created(ErrorCode::NONE)));
     assert!(world.is_answered(ticket));
@@ -517,13 +624,24 @@ fn a_controller_that_does_not_answer_in_time() {
         ..DeleteTopicsRequest::default()
     };
     let ticket = world.request(3, request);
-    let Some((_, _, Request::DeleteTopics(sent))) = world.sent.last() else { panic!() };
-    assert_eq!(sent.topics.len(), 2, "names become what the newest version has");
+    let Some((_, _, Request::DeleteTopics(sent))) = world.sent.last() else {
+        panic!()
+    };
+    assert_eq!(
+        sent.topics.len(),
+        2,
+        "names become what the newest version has"
+    );
     assert!(sent.topic_names.is_empty());
     world.answer_send(0, Err(PeerError::Disconnected));
     let body = world.body(ticket);
     let answer = DeleteTopicsResponse::from_bytes(&body, 3).expect("an answer");
-    assert!(answer.responses.iter().all(|it| it.error_code == ErrorCode::REQUEST_TIMED_OUT));
+    assert!(
+        answer
+            .responses
+            .iter()
+            .all(|it| it.error_code == ErrorCode::REQUEST_TIMED_OUT)
+    );
     assert_eq!(answer.responses.len(), 2);
 }
 

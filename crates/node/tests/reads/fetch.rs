@@ -10,7 +10,10 @@ fn trap_11_a_fetch_in_the_middle_of_a_batch_gets_the_whole_batch() {
     world.produce("t", 0, 5, 10);
     let whole = world.fetch_now(13, &fetch_request(vec![fetch_topic("t", id, &[(0, 0)])]));
     let middle = world.fetch_now(13, &fetch_request(vec![fetch_topic("t", id, &[(0, 3)])]));
-    assert_eq!(partitions(&whole)[0].records, partitions(&middle)[0].records);
+    assert_eq!(
+        partitions(&whole)[0].records,
+        partitions(&middle)[0].records
+    );
     assert!(record_bytes(partitions(&middle)[0]) > 0);
     assert_eq!(partitions(&middle)[0].high_watermark, 10);
 }
@@ -37,7 +40,11 @@ fn trap_13_an_empty_fetch_is_answered_at_max_wait() {
         world.advance(1);
         let answer = world.fetched(ticket, 13);
         assert_eq!(partitions(&answer).len(), 3);
-        assert!(partitions(&answer).iter().all(|it| it.error_code == ErrorCode::NONE));
+        assert!(
+            partitions(&answer)
+                .iter()
+                .all(|it| it.error_code == ErrorCode::NONE)
+        );
     }
 }
 
@@ -53,11 +60,15 @@ fn a_parked_fetch_wakes_when_something_is_readable() {
                 it.fetch_offset = i64::from(it.partition < partition);
             }
             let ticket = world.fetch(13, &request);
-            assert!(!world.is_answered(ticket), "{shards} shards, partition {partition}");
+            assert!(
+                !world.is_answered(ticket),
+                "{shards} shards, partition {partition}"
+            );
             world.produce("t", partition, 1, 10);
             let answer = world.fetched(ticket, 13);
-            let with_records =
-                partitions(&answer).into_iter().filter(|it| record_bytes(it) > 0);
+            let with_records = partitions(&answer)
+                .into_iter()
+                .filter(|it| record_bytes(it) > 0);
             let found: Vec<i32> = with_records.map(|it| it.partition_index).collect();
             assert_eq!(found, [partition]);
         }
@@ -126,10 +137,12 @@ fn b_43_limits_and_offsets_that_make_no_sense() {
         world.produce("t", partition, 1, 900);
     }
     // The broker's own limit holds whatever the client asks for.
-    let mut request =
-        fetch_request(vec![fetch_topic("t", id, &[(0, 0), (1, 0), (2, 0)])]);
+    let mut request = fetch_request(vec![fetch_topic("t", id, &[(0, 0), (1, 0), (2, 0)])]);
     request.max_bytes = i32::MAX;
-    request.topics[0].partitions.iter_mut().for_each(|it| it.partition_max_bytes = i32::MAX);
+    request.topics[0]
+        .partitions
+        .iter_mut()
+        .for_each(|it| it.partition_max_bytes = i32::MAX);
     let answer = world.fetch_now(13, &request);
     let bytes: usize = partitions(&answer).into_iter().map(record_bytes).sum();
     assert!((900..=2_000).contains(&bytes), "{bytes}");
@@ -142,8 +155,15 @@ fn b_43_limits_and_offsets_that_make_no_sense() {
         assert_eq!(bytes[1..], [0, 0]);
     }
     for offset in [-5, 3, i64::MAX, i64::MIN] {
-        let answer = world.fetch_now(13, &fetch_request(vec![fetch_topic("t", id, &[(0, offset)])]));
-        assert_eq!(partitions(&answer)[0].error_code, ErrorCode::OFFSET_OUT_OF_RANGE, "{offset}");
+        let answer = world.fetch_now(
+            13,
+            &fetch_request(vec![fetch_topic("t", id, &[(0, offset)])]),
+        );
+        assert_eq!(
+            partitions(&answer)[0].error_code,
+            ErrorCode::OFFSET_OUT_OF_RANGE,
+            "{offset}"
+        );
         assert_eq!(partitions(&answer)[0].high_watermark, -1);
         assert_eq!(partitions(&answer)[0].aborted_transactions, None);
     }
@@ -162,7 +182,11 @@ fn c_18_max_bytes_1_brings_one_batch_of_the_first_partition_with_data() {
         request.max_bytes = 1;
         let answer = world.fetch_now(13, &request);
         let bytes: Vec<usize> = partitions(&answer).into_iter().map(record_bytes).collect();
-        assert_eq!(bytes.iter().filter(|it| **it > 0).count(), 1, "{shards} shards: {bytes:?}");
+        assert_eq!(
+            bytes.iter().filter(|it| **it > 0).count(),
+            1,
+            "{shards} shards: {bytes:?}"
+        );
         assert!(bytes[1] > 100, "{shards} shards: {bytes:?}");
     }
 }
@@ -171,7 +195,12 @@ fn c_18_max_bytes_1_brings_one_batch_of_the_first_partition_with_data() {
 fn leader_epochs_of_the_client_are_checked() {
     let mut world = World::new(1, "");
     let id = world.topic("t", 1);
-    world.insert_partition("t", id, highwater_types::PartitionIndex::new(0), partition_image(4));
+    world.insert_partition(
+        "t",
+        id,
+        highwater_types::PartitionIndex::new(0),
+        partition_image(4),
+    );
     world.publish(highwater_node::Changed::Everything);
     world.produce("t", 0, 1, 10);
     let mut request = fetch_request(vec![fetch_topic("t", id, &[(0, 0)])]);
@@ -208,7 +237,10 @@ fn trap_14_a_client_of_another_history_is_told_where_it_parted() {
     request.topics[0].partitions[0].last_fetched_epoch = 0;
     let answer = world.fetch_now(12, &request);
     let told = partitions(&answer)[0];
-    assert_eq!((told.diverging_epoch.epoch, told.diverging_epoch.end_offset), (0, 3));
+    assert_eq!(
+        (told.diverging_epoch.epoch, told.diverging_epoch.end_offset),
+        (0, 3)
+    );
     assert_eq!(record_bytes(told), 0);
     assert_eq!(told.error_code, ErrorCode::NONE);
     // An epoch that the leader never had.
@@ -223,7 +255,10 @@ fn trap_14_a_client_of_another_history_is_told_where_it_parted() {
     // An epoch from the future.
     request.topics[0].partitions[0].last_fetched_epoch = 9;
     let answer = world.fetch_now(12, &request);
-    assert_eq!(partitions(&answer)[0].error_code, ErrorCode::OFFSET_OUT_OF_RANGE);
+    assert_eq!(
+        partitions(&answer)[0].error_code,
+        ErrorCode::OFFSET_OUT_OF_RANGE
+    );
 }
 
 #[test]
@@ -232,10 +267,16 @@ fn what_the_metadata_does_not_know() {
     let id = world.topic("t", 1);
     let other = topic_id("other");
     let by_id = world.fetch_now(13, &fetch_request(vec![fetch_topic("", other, &[(0, 0)])]));
-    assert_eq!(partitions(&by_id)[0].error_code, ErrorCode::UNKNOWN_TOPIC_ID);
+    assert_eq!(
+        partitions(&by_id)[0].error_code,
+        ErrorCode::UNKNOWN_TOPIC_ID
+    );
     assert_eq!(partitions(&by_id)[0].aborted_transactions, Some(Vec::new()));
     let by_id = world.fetch_now(13, &fetch_request(vec![fetch_topic("", id, &[(1, 0)])]));
-    assert_eq!(partitions(&by_id)[0].error_code, ErrorCode::UNKNOWN_TOPIC_OR_PARTITION);
+    assert_eq!(
+        partitions(&by_id)[0].error_code,
+        ErrorCode::UNKNOWN_TOPIC_OR_PARTITION
+    );
     for name in ["other", "..", "a/b", "nul\0", ""] {
         let by_name = world.fetch_now(12, &fetch_request(vec![fetch_topic(name, id, &[(0, 0)])]));
         let error = partitions(&by_name)[0].error_code;
@@ -253,10 +294,16 @@ fn np_01_a_client_that_claims_to_be_a_replica_changes_nothing() {
         request.replica_id = highwater_types::NodeId::new(replica);
         request.max_wait_ms = 0;
         let answer = world.fetch_now(13, &request);
-        assert_eq!(partitions(&answer)[0].error_code, ErrorCode::NOT_LEADER_OR_FOLLOWER);
+        assert_eq!(
+            partitions(&answer)[0].error_code,
+            ErrorCode::NOT_LEADER_OR_FOLLOWER
+        );
         request.topics[0].partitions[0].current_leader_epoch = 0;
         let answer = world.fetch_now(13, &request);
-        assert_eq!(partitions(&answer)[0].error_code, ErrorCode::UNKNOWN_LEADER_EPOCH);
+        assert_eq!(
+            partitions(&answer)[0].error_code,
+            ErrorCode::UNKNOWN_LEADER_EPOCH
+        );
     }
 }
 
@@ -265,14 +312,21 @@ fn a_deleted_topic_completes_the_fetches_that_wait_for_it() {
     for shards in 1..=3 {
         let mut world = World::new(shards, "");
         let id = world.topic("t", 2);
-        let ticket =
-            world.fetch(13, &fetch_request(vec![fetch_topic("t", id, &[(0, 0), (1, 0)])]));
-        let by_name =
-            world.fetch(12, &fetch_request(vec![fetch_topic("t", id, &[(0, 0), (1, 0)])]));
+        let ticket = world.fetch(
+            13,
+            &fetch_request(vec![fetch_topic("t", id, &[(0, 0), (1, 0)])]),
+        );
+        let by_name = world.fetch(
+            12,
+            &fetch_request(vec![fetch_topic("t", id, &[(0, 0), (1, 0)])]),
+        );
         assert!(!world.is_answered(ticket) && !world.is_answered(by_name));
         world.remove_topic("t");
         let answer = world.fetched(ticket, 13);
-        assert_eq!(partitions(&answer)[0].error_code, ErrorCode::UNKNOWN_TOPIC_ID);
+        assert_eq!(
+            partitions(&answer)[0].error_code,
+            ErrorCode::UNKNOWN_TOPIC_ID
+        );
         let answer = world.fetched(by_name, 12);
         let error = partitions(&answer)[0].error_code;
         assert_eq!(error, ErrorCode::UNKNOWN_TOPIC_OR_PARTITION);
@@ -296,7 +350,10 @@ fn rt_14_records_high_watermark_and_log_start_are_of_one_moment() {
         assert_eq!(partition.high_watermark, 1);
         assert!(record_bytes(partition) > 0);
     }
-    let order: Vec<i32> = partitions(&answer).iter().map(|it| it.partition_index).collect();
+    let order: Vec<i32> = partitions(&answer)
+        .iter()
+        .map(|it| it.partition_index)
+        .collect();
     assert_eq!(order, [0, 1, 2, 3, 4, 5]);
 }
 

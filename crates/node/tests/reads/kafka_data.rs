@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use highwater_node::MachineId;
+use highwater_protocol::messages::ListOffsetsResponse;
 use highwater_protocol::messages::fetch_response::PartitionData;
 use highwater_protocol::messages::list_offsets_request::{
     ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic,
 };
-use highwater_protocol::messages::ListOffsetsResponse;
 use highwater_records::{Batches, ControlType, DECOMPRESSED_BYTES_MAX};
 use highwater_types::ErrorCode;
 
@@ -60,9 +60,15 @@ fn read_all(world: &mut World, topic: &str, partition: i32, committed: bool) -> 
         let ticket = world.fetch(13, &request);
         let answer = world.fetched(ticket, 13);
         let told = partitions(&answer)[0].clone();
-        assert_eq!(told.error_code, ErrorCode::NONE, "{topic}-{partition} at {offset}");
+        assert_eq!(
+            told.error_code,
+            ErrorCode::NONE,
+            "{topic}-{partition} at {offset}"
+        );
         let mut found = records(&told, offset);
-        let Some(last) = found.last().map(|it| it.offset) else { return all };
+        let Some(last) = found.last().map(|it| it.offset) else {
+            return all;
+        };
         if committed {
             found = skip_aborted(found, &told);
         }
@@ -129,13 +135,19 @@ fn list(
     };
     let answer: ListOffsetsResponse = world.ask(11, request);
     let told = &answer.topics[0].partitions[0];
-    assert_eq!(told.error_code, ErrorCode::NONE, "{topic}-{partition} at time {timestamp}");
+    assert_eq!(
+        told.error_code,
+        ErrorCode::NONE,
+        "{topic}-{partition} at time {timestamp}"
+    );
     (told.timestamp, told.offset, told.leader_epoch)
 }
 
 fn all_partitions(world: &World) -> Vec<(String, i32)> {
     let partitions = world.image.partitions();
-    partitions.map(|(topic, index, _)| (topic.name.to_string(), index.raw())).collect()
+    partitions
+        .map(|(topic, index, _)| (topic.name.to_string(), index.raw()))
+        .collect()
 }
 
 #[test]
@@ -166,7 +178,9 @@ fn committed(all: &[Seen], stable_end: i64) -> Vec<Seen> {
             }
             Some(_) => drop(open.remove(&record.producer)),
             None if record.transactional => {
-                open.entry(record.producer).or_default().push(record.clone());
+                open.entry(record.producer)
+                    .or_default()
+                    .push(record.clone());
             }
             None => kept.push(record.clone()),
         }
@@ -184,13 +198,22 @@ fn trap_07_times_are_found_inside_of_batches_in_every_log() {
         for (topic, partition) in all_partitions(&world) {
             let all = read_all(&mut world, &topic, partition, false);
             let mut times: BTreeSet<i64> = all.iter().map(|it| it.timestamp).collect();
-            times.extend(times.clone().into_iter().flat_map(|time| [time - 1, time + 1]));
+            times.extend(
+                times
+                    .clone()
+                    .into_iter()
+                    .flat_map(|time| [time - 1, time + 1]),
+            );
             times.extend([0, i64::MAX]);
             for time in times.into_iter().filter(|time| *time >= 0) {
                 let expected = all.iter().find(|it| it.timestamp >= time);
                 let expected = expected.map_or((-1, -1), |it| (it.timestamp, it.offset));
                 let (timestamp, offset, _) = list(&mut world, &topic, partition, time, 0);
-                assert_eq!((timestamp, offset), expected, "{topic}-{partition} at {time}");
+                assert_eq!(
+                    (timestamp, offset),
+                    expected,
+                    "{topic}-{partition} at {time}"
+                );
                 looked += 1;
             }
         }
@@ -206,15 +229,29 @@ fn trap_08_special_timestamps_in_every_log() {
         let end = all.last().map_or(0, |it| it.offset + 1);
         let (time, latest, epoch) = list(&mut world, &topic, partition, -1, 0);
         assert!(latest >= end && time == -1, "{topic}-{partition}");
-        let id = world.image.topic_by_name(&topic).expect("a topic").partitions.clone();
-        let image = id.get(&highwater_types::PartitionIndex::new(partition)).expect("there");
+        let id = world
+            .image
+            .topic_by_name(&topic)
+            .expect("a topic")
+            .partitions
+            .clone();
+        let image = id
+            .get(&highwater_types::PartitionIndex::new(partition))
+            .expect("there");
         assert_eq!(epoch, image.leader_epoch.raw());
         let (time, offset, _) = list(&mut world, &topic, partition, -2, 0);
-        assert_eq!((time, offset), (-1, all.first().map_or(latest, |it| it.offset.min(offset))));
+        assert_eq!(
+            (time, offset),
+            (-1, all.first().map_or(latest, |it| it.offset.min(offset)))
+        );
         assert_eq!(list(&mut world, &topic, partition, -4, 0).1, offset);
         assert_eq!(list(&mut world, &topic, partition, -5, 0), (-1, -1, -1));
         assert_eq!(list(&mut world, &topic, partition, -6, 0), (-1, -1, -1));
-        let greatest = all.iter().map(|it| it.timestamp).max().filter(|it| *it >= 0);
+        let greatest = all
+            .iter()
+            .map(|it| it.timestamp)
+            .max()
+            .filter(|it| *it >= 0);
         let first = all.iter().find(|it| Some(it.timestamp) == greatest);
         let expected = first.map_or((-1, -1), |it| (it.timestamp, it.offset));
         let (time, offset, _) = list(&mut world, &topic, partition, -3, 0);

@@ -11,11 +11,13 @@ use crate::world::*;
 
 /// A request for `(partition, timestamp)` pairs of topic `t`.
 fn list(wanted: &[(i32, i64)]) -> ListOffsetsRequest {
-    let partitions = wanted.iter().map(|(partition_index, timestamp)| ListOffsetsPartition {
-        partition_index: *partition_index,
-        timestamp: *timestamp,
-        ..ListOffsetsPartition::default()
-    });
+    let partitions = wanted
+        .iter()
+        .map(|(partition_index, timestamp)| ListOffsetsPartition {
+            partition_index: *partition_index,
+            timestamp: *timestamp,
+            ..ListOffsetsPartition::default()
+        });
     ListOffsetsRequest {
         replica_id: NodeId::NONE,
         topics: vec![ListOffsetsTopic {
@@ -29,7 +31,8 @@ fn list(wanted: &[(i32, i64)]) -> ListOffsetsRequest {
 /// Error, timestamp and offset of each row.
 fn rows(answer: &ListOffsetsResponse) -> Vec<(i16, i64, i64)> {
     let rows = answer.topics.iter().flat_map(|topic| &topic.partitions);
-    rows.map(|it| (it.error_code.raw(), it.timestamp, it.offset)).collect()
+    rows.map(|it| (it.error_code.raw(), it.timestamp, it.offset))
+        .collect()
 }
 
 #[test]
@@ -37,9 +40,13 @@ fn c_27_times_that_do_not_rise_within_a_batch() {
     let mut world = World::new(1, "log.message.timestamp.before.max.ms=9223372036854775807");
     world.topic("t", 1);
     world.produce_at("t", 0, &[100, 300, 200, 400], 10);
-    for (time, expected) in
-        [(200, (300, 1)), (201, (300, 1)), (400, (400, 3)), (401, (-1, -1)), (0, (100, 0))]
-    {
+    for (time, expected) in [
+        (200, (300, 1)),
+        (201, (300, 1)),
+        (400, (400, 3)),
+        (401, (-1, -1)),
+        (0, (100, 0)),
+    ] {
         let answer: ListOffsetsResponse = world.ask(7, list(&[(0, time)]));
         assert_eq!(rows(&answer), [(0, expected.0, expected.1)], "{time}");
     }
@@ -76,11 +83,22 @@ fn trap_08_special_timestamps_come_with_their_versions() {
     world.topic("t", 1);
     world.produce("t", 0, 3, 10);
     for version in 1..=11 {
-        for (timestamp, since) in [(-1, 1), (-2, 1), (-3, 7), (-4, 8), (-5, 9), (-6, 11), (-7, 99)] {
+        for (timestamp, since) in [
+            (-1, 1),
+            (-2, 1),
+            (-3, 7),
+            (-4, 8),
+            (-5, 9),
+            (-6, 11),
+            (-7, 99),
+        ] {
             let answer: ListOffsetsResponse = world.ask(version, list(&[(0, timestamp)]));
             let error = answer.topics[0].partitions[0].error_code;
-            let expected =
-                if version >= since { ErrorCode::NONE } else { ErrorCode::UNSUPPORTED_VERSION };
+            let expected = if version >= since {
+                ErrorCode::NONE
+            } else {
+                ErrorCode::UNSUPPORTED_VERSION
+            };
             assert_eq!(error, expected, "v{version}, {timestamp}");
         }
     }
@@ -93,11 +111,17 @@ fn what_cannot_be_asked() {
     let answer: ListOffsetsResponse = world.ask(7, list(&[(0, -1), (1, -1), (0, -2), (9, -1)]));
     let errors: Vec<i16> = rows(&answer).iter().map(|it| it.0).collect();
     let twice = ErrorCode::INVALID_REQUEST.raw();
-    assert_eq!(errors, [twice, 0, twice, ErrorCode::UNKNOWN_TOPIC_OR_PARTITION.raw()]);
+    assert_eq!(
+        errors,
+        [twice, 0, twice, ErrorCode::UNKNOWN_TOPIC_OR_PARTITION.raw()]
+    );
     let mut request = list(&[(0, -1)]);
     request.topics[0].name = "../x".to_owned();
     let answer: ListOffsetsResponse = world.ask(7, request);
-    assert_eq!(rows(&answer)[0].0, ErrorCode::UNKNOWN_TOPIC_OR_PARTITION.raw());
+    assert_eq!(
+        rows(&answer)[0].0,
+        ErrorCode::UNKNOWN_TOPIC_OR_PARTITION.raw()
+    );
     let answer: ListOffsetsResponse = world.ask(7, list(&[]));
     assert_eq!(rows(&answer), []);
 }
@@ -135,7 +159,11 @@ fn c_28_many_partitions_in_one_request() {
         let answer: ListOffsetsResponse = world.ask(7, list(&wanted));
         for (partition, (error, _, offset)) in rows(&answer).into_iter().enumerate() {
             assert_eq!(error, 0);
-            assert_eq!(offset, if partition % 7 == 0 { 0 } else { -1 }, "{partition}");
+            assert_eq!(
+                offset,
+                if partition % 7 == 0 { 0 } else { -1 },
+                "{partition}"
+            );
         }
     }
 }
@@ -163,9 +191,15 @@ fn where_epochs_end() {
             }],
             ..OffsetForLeaderEpochRequest::default()
         };
-        for (asked, epoch, end) in
-            [(0, 0, 4), (1, 0, 4), (2, 2, 8), (4, 2, 8), (5, 5, 9), (6, -1, -1), (-1, -1, -1)]
-        {
+        for (asked, epoch, end) in [
+            (0, 0, 4),
+            (1, 0, 4),
+            (2, 2, 8),
+            (4, 2, 8),
+            (5, 5, 9),
+            (6, -1, -1),
+            (-1, -1, -1),
+        ] {
             for version in 2..=4 {
                 let answer: OffsetForLeaderEpochResponse = world.ask(version, ask(asked, -1));
                 let told = &answer.topics[0].partitions[0];
@@ -181,6 +215,9 @@ fn where_epochs_end() {
         unknown.topics[0].partitions[0].partition = 7;
         let answer: OffsetForLeaderEpochResponse = world.ask(4, unknown);
         let told = &answer.topics[0].partitions[0];
-        assert_eq!((told.error_code.raw(), told.leader_epoch, told.end_offset), (3, -1, -1));
+        assert_eq!(
+            (told.error_code.raw(), told.leader_epoch, told.end_offset),
+            (3, -1, -1)
+        );
     }
 }

@@ -4,6 +4,7 @@ mod world;
 
 mod describe;
 mod fetch;
+mod golden;
 mod kafka_data;
 mod look_ups;
 mod producer_ids;

@@ -32,7 +32,9 @@ fn ids_come_in_blocks_and_the_next_block_is_asked_for_in_time() {
     let second = world.request(5, idempotent());
     assert_eq!(world.sent.len(), 1, "one block is asked for, whoever waits");
     let (_, _, request) = &world.sent[0];
-    let Request::AllocateProducerIds(request) = request else { panic!("{request:?}") };
+    let Request::AllocateProducerIds(request) = request else {
+        panic!("{request:?}")
+    };
     assert_eq!((request.broker_id.raw(), request.broker_epoch), (1, 5));
     world.answer_send(0, block(1000, 20));
     for (ticket, id) in [(first, 1000), (second, 1001)] {
@@ -45,7 +47,11 @@ fn ids_come_in_blocks_and_the_next_block_is_asked_for_in_time() {
         let answer: InitProducerIdResponse = world.ask(5, idempotent());
         given.push(answer.producer_id.raw());
     }
-    assert_eq!(given, (1002..1018).collect::<Vec<_>>(), "asked for when a tenth is left");
+    assert_eq!(
+        given,
+        (1002..1018).collect::<Vec<_>>(),
+        "asked for when a tenth is left"
+    );
     world.answer_send(0, block(5000, 20));
     for id in [1018, 1019, 5000] {
         let answer: InitProducerIdResponse = world.ask(0, idempotent());
@@ -79,13 +85,25 @@ fn trap_34_time_outs_above_the_limit_and_other_wrong_requests() {
         ..InitProducerIdRequest::default()
     };
     for (request, error) in [
-        (transactional("tx", 1001), ErrorCode::INVALID_TRANSACTION_TIMEOUT),
-        (transactional("tx", 0), ErrorCode::INVALID_TRANSACTION_TIMEOUT),
-        (transactional("tx", -1), ErrorCode::INVALID_TRANSACTION_TIMEOUT),
+        (
+            transactional("tx", 1001),
+            ErrorCode::INVALID_TRANSACTION_TIMEOUT,
+        ),
+        (
+            transactional("tx", 0),
+            ErrorCode::INVALID_TRANSACTION_TIMEOUT,
+        ),
+        (
+            transactional("tx", -1),
+            ErrorCode::INVALID_TRANSACTION_TIMEOUT,
+        ),
         (transactional("", 1000), ErrorCode::INVALID_REQUEST),
         (transactional("tx", 1000), ErrorCode::UNSUPPORTED_VERSION),
         (
-            InitProducerIdRequest { producer_id: ProducerId::new(4), ..idempotent() },
+            InitProducerIdRequest {
+                producer_id: ProducerId::new(4),
+                ..idempotent()
+            },
             ErrorCode::INVALID_REQUEST,
         ),
     ] {

@@ -25,7 +25,14 @@ fn open(world: &mut World, id: TopicId, partitions: &[i32]) -> i32 {
     let answer = world.fetched(ticket, 13);
     assert_eq!(answer.error_code, ErrorCode::NONE);
     assert!(answer.session_id > 0, "session ids are not zero");
-    assert_eq!(answer.responses.iter().map(|it| it.partitions.len()).sum::<usize>(), wanted.len());
+    assert_eq!(
+        answer
+            .responses
+            .iter()
+            .map(|it| it.partitions.len())
+            .sum::<usize>(),
+        wanted.len()
+    );
     answer.session_id
 }
 
@@ -47,7 +54,10 @@ fn an_incremental_answer_leaves_out_what_has_not_changed() {
         assert_eq!((answer.session_id, answer.responses.len()), (session, 0));
         world.produce("t", 1, 1, 10);
         let answer = world.fetch_now(13, &next(session, 2, Vec::new()));
-        let told: Vec<i32> = partitions(&answer).iter().map(|it| it.partition_index).collect();
+        let told: Vec<i32> = partitions(&answer)
+            .iter()
+            .map(|it| it.partition_index)
+            .collect();
         assert_eq!(told, [1], "{shards} shards");
         // The client has the records: nothing is new.
         let moved = vec![fetch_topic("t", id, &[(1, 1)])];
@@ -80,7 +90,10 @@ fn a_session_parks_and_wakes() {
             assert!(!world.is_answered(ticket), "{shards} shards, round {round}");
             world.produce("t", round, 1, 10);
             let answer = world.fetched(ticket, 13);
-            let told: Vec<i32> = partitions(&answer).iter().map(|it| it.partition_index).collect();
+            let told: Vec<i32> = partitions(&answer)
+                .iter()
+                .map(|it| it.partition_index)
+                .collect();
             assert_eq!(told, [round]);
         }
         let mut request = next(session, 4, vec![fetch_topic("t", id, &[(2, 1)])]);
@@ -103,7 +116,10 @@ fn forgotten_partitions_leave_and_an_empty_session_is_closed() {
         world.produce("t", 0, 1, 10);
         world.produce("t", 1, 1, 10);
         let answer = world.fetch_now(13, &next(session, 2, Vec::new()));
-        let told: Vec<i32> = partitions(&answer).iter().map(|it| it.partition_index).collect();
+        let told: Vec<i32> = partitions(&answer)
+            .iter()
+            .map(|it| it.partition_index)
+            .collect();
         assert_eq!(told, [1]);
         // The last one leaves: answered at once, and the session is gone.
         let mut request = next(session, 3, Vec::new());
@@ -227,13 +243,19 @@ fn c_20_a_client_that_opens_a_session_per_poll_gets_none_and_is_named() {
         assert_eq!((answer.error_code, answer.session_id), (ErrorCode::NONE, 0));
         assert_eq!(partitions(&answer).len(), 1);
     }
-    let told: Vec<&String> =
-        world.journal.iter().filter(|it| it.contains("fetch session")).collect();
+    let told: Vec<&String> = world
+        .journal
+        .iter()
+        .filter(|it| it.contains("fetch session"))
+        .collect();
     assert_eq!(told.len(), 1, "once, not twenty times");
     assert!(told[0].contains("client test"), "{told:?}");
     for session in good {
         let answer = world.fetch_now(13, &next(session, 1, Vec::new()));
-        assert_eq!((answer.error_code, answer.session_id), (ErrorCode::NONE, session));
+        assert_eq!(
+            (answer.error_code, answer.session_id),
+            (ErrorCode::NONE, session)
+        );
     }
 }
 
@@ -258,7 +280,10 @@ fn after_an_error_the_partition_is_named_again() {
     let session = open(&mut world, id, &[0, 1]);
     let beyond = vec![fetch_topic("t", id, &[(0, 9)])];
     let answer = world.fetch_now(13, &next(session, 1, beyond));
-    assert_eq!(partitions(&answer)[0].error_code, ErrorCode::OFFSET_OUT_OF_RANGE);
+    assert_eq!(
+        partitions(&answer)[0].error_code,
+        ErrorCode::OFFSET_OUT_OF_RANGE
+    );
     let back = vec![fetch_topic("t", id, &[(0, 0)])];
     let answer = world.fetch_now(13, &next(session, 2, back));
     assert_eq!(partitions(&answer).len(), 1);
@@ -295,11 +320,17 @@ fn a_session_by_name_survives_that_its_topic_is_made_anew() {
 fn an_unknown_partition_does_not_make_a_session_spin() {
     let mut world = World::new(1, "");
     let id = world.topic("t", 1);
-    let topics = vec![fetch_topic("", topic_id("gone"), &[(0, 0)]), fetch_topic("t", id, &[(0, 0)])];
+    let topics = vec![
+        fetch_topic("", topic_id("gone"), &[(0, 0)]),
+        fetch_topic("t", id, &[(0, 0)]),
+    ];
     let mut request = next(0, 0, topics);
     request.max_wait_ms = 500;
     let answer = world.fetch_now(13, &request);
-    assert_eq!(partitions(&answer)[0].error_code, ErrorCode::UNKNOWN_TOPIC_ID);
+    assert_eq!(
+        partitions(&answer)[0].error_code,
+        ErrorCode::UNKNOWN_TOPIC_ID
+    );
     // Told once, it waits like the others.
     let mut request = next(answer.session_id, 1, Vec::new());
     request.max_wait_ms = 500;
@@ -319,7 +350,10 @@ fn a_session_over_many_partitions_looks_only_at_those_that_changed() {
     world.produce("t", 150, 1, 10);
     world.produce("t", 3, 1, 10);
     let answer = world.fetch_now(13, &next(session, 1, Vec::new()));
-    let told: Vec<i32> = partitions(&answer).iter().map(|it| it.partition_index).collect();
+    let told: Vec<i32> = partitions(&answer)
+        .iter()
+        .map(|it| it.partition_index)
+        .collect();
     assert_eq!(told, [3, 150]);
 }
 

@@ -57,11 +57,12 @@ pub struct World {
 }
 
 pub fn topic_id(name: &str) -> TopicId {
-    let mut bytes = [7_u8; 16];
-    for (at, byte) in name.bytes().take(15).enumerate() {
-        bytes[at + 1] = byte;
-    }
-    TopicId::new(Uuid::from_bytes(bytes))
+    let fold =
+        |hash: u128, byte: u8| (hash ^ u128::from(byte)).wrapping_mul(0x1_0000_01b3 << 64 | 0x1b3);
+    let hash = name
+        .bytes()
+        .fold(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d, fold);
+    TopicId::new(Uuid::from_u128(hash | 1 << 127))
 }
 
 pub fn partition_image(leader_epoch: i32) -> PartitionImage {
@@ -105,7 +106,13 @@ impl World {
             let found = found.iter().filter(move |log| {
                 let topic_id = log.topic_id.unwrap_or_default();
                 let partition = log.topic_partition.partition;
-                owner_shard(TopicIdPartition { topic_id, partition }, shards) == number
+                owner_shard(
+                    TopicIdPartition {
+                        topic_id,
+                        partition,
+                    },
+                    shards,
+                ) == number
             });
             found.cloned().collect()
         };
@@ -131,7 +138,10 @@ impl World {
         let brokers = BTreeMap::from([(NodeId::new(1), Arc::new(broker(1, 9092)))]);
         image.brokers = Arc::new(brokers);
         let mut world = Self {
-            now: Now { wall: WallMs::new(1_767_225_600_000), ..Now::default() },
+            now: Now {
+                wall: WallMs::new(1_767_225_600_000),
+                ..Now::default()
+            },
             shards: shards.collect(),
             image,
             disk,
@@ -164,7 +174,10 @@ impl World {
             let text = text(data, name);
             let lines = text.lines().skip(2).map(|line| {
                 let mut words = line.rsplitn(2, ' ');
-                let offset = words.next().and_then(|it| it.parse().ok()).expect("an offset");
+                let offset = words
+                    .next()
+                    .and_then(|it| it.parse().ok())
+                    .expect("an offset");
                 let partition = words.next().expect("a partition").replace(' ', "-");
                 (partition, Offset::new(offset))
             });
@@ -177,13 +190,20 @@ impl World {
         let mut partitions = Vec::new();
         for dir in recovery.keys() {
             let id = text(&data, &format!("{dir}/partition.metadata"));
-            let id = id.lines().nth(1).and_then(|line| line.strip_prefix("topic_id: "));
-            let topic_id = id.and_then(|it| it.trim().parse().ok()).expect("a topic id");
+            let id = id
+                .lines()
+                .nth(1)
+                .and_then(|line| line.strip_prefix("topic_id: "));
+            let topic_id = id
+                .and_then(|it| it.trim().parse().ok())
+                .expect("a topic id");
             let topic_partition = TopicPartition::parse(dir).expect("a partition");
             let epochs = text(&data, &format!("{dir}/leader-epoch-checkpoint"));
-            let last = epochs.lines().skip(2).last().and_then(|line| {
-                line.split(' ').next().and_then(|it| it.parse::<i32>().ok())
-            });
+            let last = epochs
+                .lines()
+                .skip(2)
+                .last()
+                .and_then(|line| line.split(' ').next().and_then(|it| it.parse::<i32>().ok()));
             partitions.push((topic_partition.clone(), topic_id, last.unwrap_or(0)));
             found.push(FoundLog {
                 topic_partition,
@@ -197,7 +217,12 @@ impl World {
         let disk = MemDisk::with_files("kafka", &data);
         let mut world = Self::with_disk(shards, "", disk, &found);
         for (name, id, epoch) in partitions {
-            world.insert_partition(name.topic.as_str(), id, name.partition, partition_image(epoch));
+            world.insert_partition(
+                name.topic.as_str(),
+                id,
+                name.partition,
+                partition_image(epoch),
+            );
         }
         world.publish(Changed::Everything);
         world
@@ -226,7 +251,11 @@ impl World {
     ) {
         let name = TopicName::new(name).expect("a legal name");
         let mut topic = self.image.topic(id).map_or_else(
-            || TopicImage { id, name: name.clone(), partitions: Default::default() },
+            || TopicImage {
+                id,
+                name: name.clone(),
+                partitions: Default::default(),
+            },
             |topic| TopicImage::clone(topic),
         );
         topic.partitions.insert(partition, Arc::new(image));
@@ -246,8 +275,14 @@ impl World {
         self.image.end.offset = self.image.end.offset.next();
         let image = Arc::new(self.image.clone());
         for shard in 0..self.shards.len() {
-            let update = ImageUpdate { image: Arc::clone(&image), changed: changed.clone() };
-            let input = Input::Part { from: MachineId::Control, part: Part::Image(update) };
+            let update = ImageUpdate {
+                image: Arc::clone(&image),
+                changed: changed.clone(),
+            };
+            let input = Input::Part {
+                from: MachineId::Control,
+                part: Part::Image(update),
+            };
             self.step(shard, input);
         }
     }
@@ -265,10 +300,16 @@ impl World {
                         let before = self.answers.insert(ticket, answer);
                         assert!(before.is_none(), "{ticket:?} was answered twice");
                     }
-                    Effect::Part { to: MachineId::Shard(to), part } if self.hold_parts => {
+                    Effect::Part {
+                        to: MachineId::Shard(to),
+                        part,
+                    } if self.hold_parts => {
                         self.held_parts.push_back((to, from, part));
                     }
-                    Effect::Part { to: MachineId::Shard(to), part } => {
+                    Effect::Part {
+                        to: MachineId::Shard(to),
+                        part,
+                    } => {
                         queue.push_back((usize::from(to), Input::Part { from, part }));
                     }
                     Effect::Job { token, job } => {
@@ -298,11 +339,20 @@ impl World {
     pub fn advance(&mut self, ms: u64) {
         let end = self.now.mono.plus(Millis::new(ms));
         loop {
-            let due = self.shards.iter().filter_map(|shard| shard.next_deadline()).min();
-            let Some(due) = due.filter(|due| *due <= end) else { break };
+            let due = self
+                .shards
+                .iter()
+                .filter_map(|shard| shard.next_deadline())
+                .min();
+            let Some(due) = due.filter(|due| *due <= end) else {
+                break;
+            };
             self.now.mono = self.now.mono.max(due);
             for shard in 0..self.shards.len() {
-                if self.shards[shard].next_deadline().is_some_and(|it| it <= self.now.mono) {
+                if self.shards[shard]
+                    .next_deadline()
+                    .is_some_and(|it| it <= self.now.mono)
+                {
                     self.step(shard, Input::Tick);
                 }
             }
@@ -328,7 +378,10 @@ impl World {
         request: impl Into<Request>,
     ) -> Ticket {
         self.next_seq += 1;
-        let ticket = Ticket { conn: ConnId(conn), seq: self.next_seq };
+        let ticket = Ticket {
+            conn: ConnId(conn),
+            seq: self.next_seq,
+        };
         let incoming = Incoming {
             ticket,
             caller: Self::caller(),
@@ -359,7 +412,10 @@ impl World {
                 Piece::Bytes(bytes) => body.extend_from_slice(&bytes),
                 Piece::Region(region) => {
                     let mut bytes = vec![0; usize::try_from(region.len).expect("small")];
-                    let read = region.file.read_at(region.position, &mut bytes).expect("readable");
+                    let read = region
+                        .file
+                        .read_at(region.position, &mut bytes)
+                        .expect("readable");
                     assert_eq!(read, bytes.len(), "a region was short");
                     body.extend_from_slice(&bytes);
                 }
@@ -398,7 +454,9 @@ impl World {
         let mut builder = BatchBuilder::new();
         let value = vec![b'v'; bytes];
         for time in times {
-            builder.append(WallMs::new(*time), None, Some(&value), &[]).expect("small");
+            builder
+                .append(WallMs::new(*time), None, Some(&value), &[])
+                .expect("small");
         }
         let batch = builder.finish(&BatchOptions::default()).expect("small");
         let request = ProduceRequest {
@@ -498,12 +556,20 @@ pub fn fetch_topic(name: &str, id: TopicId, partitions: &[(i32, i64)]) -> FetchT
         partition_max_bytes: 1 << 20,
         ..FetchPartition::default()
     });
-    FetchTopic { topic: name.to_owned(), topic_id: id.uuid(), partitions: partitions.collect() }
+    FetchTopic {
+        topic: name.to_owned(),
+        topic_id: id.uuid(),
+        partitions: partitions.collect(),
+    }
 }
 
 /// Every partition of an answer, in order.
 pub fn partitions(response: &FetchResponse) -> Vec<&PartitionData> {
-    response.responses.iter().flat_map(|topic| &topic.partitions).collect()
+    response
+        .responses
+        .iter()
+        .flat_map(|topic| &topic.partitions)
+        .collect()
 }
 
 pub fn record_bytes(partition: &PartitionData) -> usize {
