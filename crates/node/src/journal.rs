@@ -213,46 +213,38 @@ impl fmt::Display for JournalEntry {
 impl fmt::Display for Happening {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Appended {
-                partition,
-                first_offset,
-                end_offset,
-                epoch,
-            } => {
-                write!(
-                    f,
-                    "append {partition} [{first_offset},{end_offset}) epoch={epoch}"
-                )
+            Self::PartitionFailed { partition, why } => write!(f, "failed {partition}: {why}"),
+            Self::AppendFailed { partition, why } => write!(f, "append to {partition}: {why}"),
+            Self::DirOffline { path, why, .. } => {
+                write!(f, "log directory {path} is offline: {why}")
             }
-            Self::HighWatermark {
-                partition,
-                from,
-                to,
-            } => {
-                write!(f, "high-watermark {partition} {from} -> {to}")
-            }
-            Self::Leads {
-                partition,
-                epoch,
-                start_offset,
-            } => {
-                write!(f, "lead {partition} epoch={epoch} start={start_offset}")
-            }
-            Self::LeadsNoMore {
-                partition,
-                epoch,
+            Self::StrayLog { from, to, why } => write!(f, "stray {from} -> {to}: {why}"),
+            Self::RequestRefused {
+                api_key,
+                api_version,
+                client_id,
                 why,
-            } => {
-                write!(f, "lead-no-more {partition} epoch={epoch}: {why}")
+            } => write!(
+                f,
+                "connection closed: api {api_key} v{api_version} of client {}: {why}",
+                client_id.as_deref().unwrap_or("(none)")
+            ),
+            Self::Text(text) => f.write_str(text),
+            Self::LogOpened { .. } | Self::LogDeleted { .. } | Self::Retained { .. } => {
+                self.fmt_log(f)
             }
-            Self::DataLoss {
-                partition,
-                from,
-                to,
-                why,
-            } => {
-                write!(f, "data-loss {partition} [{from},{to}): {why}")
-            }
+            Self::Appended { .. }
+            | Self::HighWatermark { .. }
+            | Self::Leads { .. }
+            | Self::LeadsNoMore { .. }
+            | Self::DataLoss { .. } => self.fmt_replica(f),
+        }
+    }
+}
+
+impl Happening {
+    fn fmt_log(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
             Self::LogOpened {
                 partition,
                 report,
@@ -266,35 +258,51 @@ impl fmt::Display for Happening {
                     write!(f, ": {report}")
                 }
             }
-            Self::PartitionFailed { partition, why } => write!(f, "failed {partition}: {why}"),
-            Self::AppendFailed { partition, why } => write!(f, "append to {partition}: {why}"),
-            Self::DirOffline { path, why, .. } => {
-                write!(f, "log directory {path} is offline: {why}")
-            }
-            Self::StrayLog { from, to, why } => write!(f, "stray {from} -> {to}: {why}"),
             Self::LogDeleted {
                 partition,
                 renamed_to,
-            } => {
-                write!(f, "delete {partition} -> {renamed_to}")
-            }
+            } => write!(f, "delete {partition} -> {renamed_to}"),
             Self::Retained {
                 partition,
                 log_start_offset,
-            } => {
-                write!(f, "retain {partition} log-start={log_start_offset}")
-            }
-            Self::RequestRefused {
-                api_key,
-                api_version,
-                client_id,
-                why,
+            } => write!(f, "retain {partition} log-start={log_start_offset}"),
+            _ => Ok(()),
+        }
+    }
+
+    fn fmt_replica(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Appended {
+                partition,
+                first_offset,
+                end_offset,
+                epoch,
             } => write!(
                 f,
-                "connection closed: api {api_key} v{api_version} of client {}: {why}",
-                client_id.as_deref().unwrap_or("(none)")
+                "append {partition} [{first_offset},{end_offset}) epoch={epoch}"
             ),
-            Self::Text(text) => f.write_str(text),
+            Self::HighWatermark {
+                partition,
+                from,
+                to,
+            } => write!(f, "high-watermark {partition} {from} -> {to}"),
+            Self::Leads {
+                partition,
+                epoch,
+                start_offset,
+            } => write!(f, "lead {partition} epoch={epoch} start={start_offset}"),
+            Self::LeadsNoMore {
+                partition,
+                epoch,
+                why,
+            } => write!(f, "lead-no-more {partition} epoch={epoch}: {why}"),
+            Self::DataLoss {
+                partition,
+                from,
+                to,
+                why,
+            } => write!(f, "data-loss {partition} [{from},{to}): {why}"),
+            _ => Ok(()),
         }
     }
 }

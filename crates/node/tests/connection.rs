@@ -1,5 +1,7 @@
 //! The connection core: order, pipelining, back-pressure, and frames that close it.
 
+#![allow(clippy::indexing_slicing, reason = "a test may panic")]
+
 use std::path::Path;
 use std::sync::Arc;
 

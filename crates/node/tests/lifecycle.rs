@@ -1,5 +1,7 @@
 //! Logs from the first image to the last flush.
 
+#![allow(clippy::indexing_slicing, reason = "a test may panic")]
+
 mod support;
 
 use std::path::Path;

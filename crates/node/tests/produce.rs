@@ -1,5 +1,7 @@
 //! Produce through connection, shard, replica and log.
 
+#![allow(clippy::indexing_slicing, reason = "a test may panic")]
+
 mod support;
 
 use std::path::Path;

@@ -1,7 +1,12 @@
 //! A tiny driver for data shards: one loop performs effects in order, jobs run in place or are
 //! held back, metadata images are made by hand instead of by a control machine.
 
-#![allow(dead_code, reason = "each test file uses a part of it")]
+#![allow(
+    dead_code,
+    unreachable_pub,
+    clippy::indexing_slicing,
+    reason = "each test file uses a part of it, and a test may panic"
+)]
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::Path;

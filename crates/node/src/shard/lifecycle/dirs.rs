@@ -73,6 +73,9 @@ impl<D: Disk> Shard<D> {
         if let Some((number, dir)) = numbered().find(|(_, dir)| dir.id == wanted) {
             return (!dir.offline).then_some(number);
         }
+        if self.dirs.len() == 1 {
+            return self.online_dir(LogDirNumber(0)).map(|_| LogDirNumber(0));
+        }
         let logs_in = |number| self.partitions.iter().filter(|it| it.dir == number).count();
         numbered()
             .filter(|(_, dir)| !dir.offline)

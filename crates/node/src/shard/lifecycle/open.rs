@@ -1,3 +1,5 @@
+use std::collections::VecDeque;
+
 use highwater_disk::Disk;
 use highwater_log::{Finding, OpenLog, PartitionLog, RecoveryReport, Severity};
 use highwater_replication::{LogEnds, Replica};
@@ -11,6 +13,9 @@ use crate::machine::{Effect, MachineId, Token};
 use crate::part::Part;
 use crate::shard::partition::{OnlinePartition, PartitionState, log_config, replica_config};
 use crate::shard::{Effects, Shard};
+
+/// Jobs that make logs, at once in one directory, on top of those that recover logs.
+const MAKING_JOBS_PER_DIR_MAX: usize = 16;
 
 /// A log that is to be opened, or is being opened.
 #[derive(Clone, Debug)]
@@ -43,27 +48,45 @@ impl<D: Disk> Shard<D> {
         } else {
             self.lifecycle.to_open.push_back(request);
         }
-        self.lifecycle.to_open_total += 1;
+        self.lifecycle.to_open_total += u32::from(!is_new);
     }
 
     /// Starts as many open jobs as each directory takes at once.
     pub(super) fn start_open_jobs(&mut self, now: Now, out: &mut Effects<D>) {
         let mut waiting = std::mem::take(&mut self.lifecycle.to_open);
-        // Pairs of jobs for one directory name never run at once: a topic may be deleted and made
-        // again while its old log is still being opened or renamed.
-        waiting.retain(|request| {
-            let busy = self.is_name_busy(request.dir, &request.name);
-            let room = self.settings.recovery_jobs_per_dir_max;
-            let full = self
-                .online_dir(request.dir)
-                .is_none_or(|dir| dir.opening >= room);
-            let started = !busy && !full;
-            if started {
-                self.start_open_job(now, request.clone(), out);
+        let mut stays = VecDeque::new();
+        while self.has_room_for_opening()
+            && let Some(request) = waiting.pop_front()
+        {
+            // Pairs of jobs for one directory name never run at once: a topic may be deleted and
+            // made again while its old log is still being opened.
+            if self.may_open(&request) && !self.is_name_busy(request.dir, &request.name) {
+                self.start_open_job(now, request, out);
+            } else {
+                stays.push_back(request);
             }
-            !started
-        });
-        self.lifecycle.to_open = waiting;
+        }
+        stays.append(&mut waiting);
+        self.lifecycle.to_open = stays;
+    }
+
+    fn has_room_for_opening(&self) -> bool {
+        let room = self.settings.recovery_jobs_per_dir_max + MAKING_JOBS_PER_DIR_MAX;
+        self.dirs
+            .iter()
+            .any(|dir| !dir.offline && dir.opening < room)
+    }
+
+    fn may_open(&self, request: &OpenRequest) -> bool {
+        // Logs that are made, which takes moments, do not queue behind logs that are recovered.
+        let extra = if request.is_new {
+            MAKING_JOBS_PER_DIR_MAX
+        } else {
+            0
+        };
+        let room = self.settings.recovery_jobs_per_dir_max + extra;
+        self.online_dir(request.dir)
+            .is_some_and(|dir| dir.opening < room)
     }
 
     fn is_name_busy(&self, dir: LogDirNumber, name: &TopicPartition) -> bool {
@@ -198,11 +221,11 @@ impl<D: Disk> Shard<D> {
         report: &RecoveryReport,
         out: &mut Effects<D>,
     ) {
-        self.lifecycle.opened += 1;
+        self.lifecycle.opened += u32::from(!request.is_new);
         let (done, total) = (self.lifecycle.opened, self.lifecycle.to_open_total);
         // Plain opens of many logs need no line each.
         let level = match report.severity() {
-            None if request.is_new || done % 100 != 0 => Level::Trace,
+            None if request.is_new || done % 100 != 0 && done != total => Level::Trace,
             None | Some(Severity::Normal) => Level::Info,
             Some(Severity::Repaired | Severity::Damage) => Level::Warn,
             Some(Severity::Loss) => Level::Error,
