@@ -283,7 +283,7 @@ impl Client {
         for address in addresses {
             let limit = self.config().request_timeout;
             let result = match self.connection_to(&address).await {
-                Ok(connection) => connection.call(request, limit).await,
+                Ok(connection) => connection.call(request.clone(), limit).await,
                 Err(why) => Err(why),
             };
             match result {
@@ -307,7 +307,7 @@ impl Client {
     ) -> Result<C::Answer, ClientError> {
         self.connection(node)
             .await?
-            .call(request, self.config().request_timeout)
+            .call(request.clone(), self.config().request_timeout)
             .await
     }
 

@@ -10,11 +10,15 @@ mod error;
 mod metadata;
 mod net;
 mod offsets;
+mod producer;
 
 pub use crate::admin::{ClusterBroker, ClusterDescription, ConfigResource, CreatedTopic, NewTopic};
 pub use crate::cluster::Client;
 pub use crate::config::ClientConfig;
 pub use crate::error::ClientError;
 pub use crate::metadata::{BrokerMetadata, Metadata, PartitionMetadata, TopicMetadata};
-pub use crate::net::{Call, Connection, Versions};
+pub use crate::net::{Call, Connection};
 pub use crate::offsets::{IsolationLevel, ListedOffset, OffsetSpec, PartitionName};
+pub use crate::producer::{
+    Acks, Delivery, Producer, ProducerConfig, ProducerRecord, RecordMetadata,
+};

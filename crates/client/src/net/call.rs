@@ -1,21 +1,22 @@
-use highwater_protocol::ApiKey;
 use highwater_protocol::messages::{
-    ApiVersionsRequest, ApiVersionsResponse, CreateTopicsRequest, CreateTopicsResponse,
-    DeleteTopicsRequest, DeleteTopicsResponse, DescribeClusterRequest, DescribeClusterResponse,
-    DescribeConfigsRequest, DescribeConfigsResponse, DescribeTopicPartitionsRequest,
-    DescribeTopicPartitionsResponse, FetchRequest, FetchResponse, InitProducerIdRequest,
-    InitProducerIdResponse, ListOffsetsRequest, ListOffsetsResponse, MetadataRequest,
-    MetadataResponse, OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse, ProduceRequest,
-    ProduceResponse,
+    CreateTopicsRequest, CreateTopicsResponse, DeleteTopicsRequest, DeleteTopicsResponse,
+    DescribeClusterRequest, DescribeClusterResponse, DescribeConfigsRequest,
+    DescribeConfigsResponse, DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse,
+    FetchResponse, InitProducerIdRequest, InitProducerIdResponse, ListOffsetsRequest,
+    ListOffsetsResponse, MetadataRequest, MetadataResponse, OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse, ProduceResponse,
 };
-use highwater_protocol::wire::Message;
+use highwater_protocol::{ApiKey, FetchView, ProduceView, Request, Response};
 
 /// A request that knows its API and its answer.
-pub trait Call: Message {
+pub trait Call: Into<Request> + Clone {
     /// The answer.
-    type Answer: Message;
+    type Answer;
     /// The API.
     const API: ApiKey;
+
+    /// The answer out of any answer; `None` for another API's, which does not happen.
+    fn answer(response: Response) -> Option<Self::Answer>;
 }
 
 macro_rules! calls {
@@ -23,16 +24,22 @@ macro_rules! calls {
         $(impl Call for $request {
             type Answer = $answer;
             const API: ApiKey = ApiKey::$api;
+
+            fn answer(response: Response) -> Option<$answer> {
+                match response {
+                    Response::$api(answer) => Some(answer),
+                    _ => None,
+                }
+            }
         })*
     };
 }
 
 calls! {
-    Produce ProduceRequest ProduceResponse;
-    Fetch FetchRequest FetchResponse;
+    Produce ProduceView ProduceResponse;
+    Fetch FetchView FetchResponse;
     ListOffsets ListOffsetsRequest ListOffsetsResponse;
     Metadata MetadataRequest MetadataResponse;
-    ApiVersions ApiVersionsRequest ApiVersionsResponse;
     CreateTopics CreateTopicsRequest CreateTopicsResponse;
     DeleteTopics DeleteTopicsRequest DeleteTopicsResponse;
     InitProducerId InitProducerIdRequest InitProducerIdResponse;

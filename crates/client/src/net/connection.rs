@@ -1,12 +1,14 @@
-use std::collections::VecDeque;
 use std::fmt;
+use std::io;
+use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
-use highwater_protocol::messages::{ApiVersionsRequest, ApiVersionsResponse};
-use highwater_protocol::wire::{Message as _, Reader, Writer};
-use highwater_protocol::{ApiKey, RequestHeader, response_header_version};
-use highwater_types::{ErrorCode, Millis};
+use bytes::Bytes;
+use highwater_protocol::client::{
+    ClientConnection, OutFrame, PeerVersions, Received, SendError, Software,
+};
+use highwater_protocol::{ApiKey, Request, Response};
+use highwater_types::Millis;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -14,7 +16,6 @@ use tokio::time::timeout;
 
 use super::call::Call;
 use super::frames::{FrameReader, write_pieces};
-use super::versions::{Versions, highest_common};
 use crate::config::{ClientConfig, duration};
 use crate::error::ClientError;
 
@@ -29,49 +30,40 @@ pub struct Connection {
     outgoing: mpsc::Sender<Outgoing>,
 }
 
-/// A request's body, ready to be sent, as pieces that are written one after the other.
-pub(crate) struct EncodedRequest {
-    pub(crate) api: ApiKey,
-    pub(crate) version: i16,
-    pub(crate) body: Vec<Bytes>,
-    /// `false` for Produce with acks=0.
-    pub(crate) is_answered: bool,
-}
-
 /// An answer that will come.
-pub(crate) struct Answer {
-    receiver: oneshot::Receiver<Result<Bytes, ClientError>>,
+pub(crate) struct Answer<C> {
+    receiver: Answers,
     peer: Arc<str>,
+    call: PhantomData<fn() -> C>,
 }
 
 struct Shared {
     peer: Arc<str>,
-    client_id: String,
-    versions: Versions,
-    waiting: Mutex<Waiting>,
+    versions: PeerVersions,
+    protocol: Mutex<ClientConnection<Due>>,
     closed: watch::Sender<Option<ClientError>>,
 }
 
-#[derive(Default)]
-struct Waiting {
-    next_correlation_id: i32,
-    /// In the order in which the requests were written.
-    due: VecDeque<Due>,
-}
+type Answers = oneshot::Receiver<Result<Option<Response>, ClientError>>;
 
+/// Whom to answer; shared, so that a request that cannot be sent is answered too.
+#[derive(Clone)]
+struct Waiter(Arc<Mutex<Option<AnswerSender>>>);
+
+type AnswerSender = oneshot::Sender<Result<Option<Response>, ClientError>>;
+
+/// Whom to answer, and what must stay until then.
 struct Due {
-    correlation_id: i32,
-    answer: oneshot::Sender<Result<Bytes, ClientError>>,
-    api: ApiKey,
-    version: i16,
+    waiter: Waiter,
     /// The request's bytes. They live until the answer or the end of the connection, whatever the
     /// caller does: a buffer must not be used again while it may still be on its way.
-    _request: Vec<Bytes>,
+    _body: Bytes,
 }
 
 struct Outgoing {
-    request: EncodedRequest,
-    answer: oneshot::Sender<Result<Bytes, ClientError>>,
+    request: Request,
+    version_max: i16,
+    waiter: Waiter,
 }
 
 /// Requests that wait to be written; senders wait beyond that.
@@ -104,8 +96,8 @@ impl Connection {
     /// Agrees on versions over a stream that is already there, and starts the tasks that serve it.
     ///
     /// # Errors
-    /// [`ClientError::Closed`] or [`ClientError::Misbehaved`] when the peer is no broker, and
-    /// [`ClientError::Refused`] when it does not want this client.
+    /// [`ClientError::Closed`] or [`ClientError::Misbehaved`] when the peer is no broker or does
+    /// not want this client.
     pub async fn over(
         stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
         peer: &str,
@@ -113,19 +105,16 @@ impl Connection {
     ) -> Result<Self, ClientError> {
         let (input, mut output) = tokio::io::split(stream);
         let mut input = FrameReader::new(input, config.answer_bytes_max);
-        let peer: Arc<str> = peer.into();
-        let mut handshake = Handshake {
-            peer: &peer,
-            client_id: &config.client_id,
-            input: &mut input,
-            output: &mut output,
+        let software = Software {
+            name: "highwater".to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
         };
-        let versions = handshake.run().await?;
+        let mut protocol = ClientConnection::new(Some(config.client_id.clone()), software);
+        let versions = negotiate(&mut protocol, &mut input, &mut output, peer).await?;
         let shared = Arc::new(Shared {
-            peer,
-            client_id: config.client_id.clone(),
+            peer: peer.into(),
             versions,
-            waiting: Mutex::default(),
+            protocol: Mutex::new(protocol),
             closed: watch::Sender::new(None),
         });
         let (outgoing, requests) = mpsc::channel(OUTGOING_MAX);
@@ -142,7 +131,7 @@ impl Connection {
 
     /// What the peer offers.
     #[must_use]
-    pub fn versions(&self) -> &Versions {
+    pub fn versions(&self) -> &PeerVersions {
         &self.shared.versions
     }
 
@@ -152,66 +141,59 @@ impl Connection {
         self.shared.closed.borrow().is_some()
     }
 
+    /// The version at which requests of `api` are sent: the highest that both sides know.
+    ///
+    /// # Errors
+    /// [`ClientError::Unsupported`].
+    pub fn version(&self, api: ApiKey) -> Result<i16, ClientError> {
+        let version = self.shared.versions.highest_common(api);
+        version.ok_or_else(|| self.shared.unsupported(api))
+    }
+
     /// Sends a request at the highest common version and waits for its answer.
     ///
     /// # Errors
     /// [`ClientError::Unsupported`], [`ClientError::Encode`], [`ClientError::TimedOut`],
     /// [`ClientError::Closed`] and [`ClientError::Misbehaved`]. Error codes inside the answer are
     /// the caller's to look at.
-    pub async fn call<C: Call>(
+    pub async fn call<C: Call>(&self, request: C, limit: Millis) -> Result<C::Answer, ClientError> {
+        let exchange = async { self.send(request, i16::MAX).await?.wait().await };
+        match timeout(duration(limit), exchange).await {
+            Ok(result) => result,
+            Err(_) => Err(self.late(C::API, limit)),
+        }
+    }
+
+    /// Closes the connection because `api` was not answered within `limit`. Answers come in
+    /// order, so nothing behind a stuck request would come either.
+    pub(crate) fn late(&self, api: ApiKey, limit: Millis) -> ClientError {
+        self.shared
+            .close(&self.shared.closed("a request was not answered in time"));
+        ClientError::timed_out(format!("{api} at {}", self.peer()), limit)
+    }
+
+    /// Queues a request, to be sent at `version_max` at the most; requests are written in the
+    /// order of these calls.
+    pub(crate) async fn send<C: Call>(
         &self,
-        request: &C,
-        limit: Millis,
-    ) -> Result<C::Answer, ClientError> {
-        let version = self.version(C::API)?;
-        let encode = |why| ClientError::Encode {
-            peer: self.peer().to_owned(),
-            api: C::API,
-            why: format!("{why}"),
-        };
-        let body = vec![request.to_bytes(version).map_err(encode)?];
-        let encoded = EncodedRequest {
-            api: C::API,
-            version,
-            body,
-            is_answered: true,
-        };
-        let exchange = async { self.send(encoded).await?.decode::<C>(version).await };
-        let late = || ClientError::timed_out(format!("{} at {}", C::API, self.peer()), limit);
-        timeout(duration(limit), exchange)
-            .await
-            .unwrap_or_else(|_| Err(late()))
-    }
-
-    /// The version at which requests of `api` are sent.
-    ///
-    /// # Errors
-    /// [`ClientError::Unsupported`].
-    pub fn version(&self, api: ApiKey) -> Result<i16, ClientError> {
-        self.shared.versions.pick(api, &self.shared.peer)
-    }
-
-    /// Queues a request; it is written in the order of these calls. One without an answer is
-    /// "answered" with no bytes once it is written.
-    pub(crate) async fn send(&self, request: EncodedRequest) -> Result<Answer, ClientError> {
+        request: C,
+        version_max: i16,
+    ) -> Result<Answer<C>, ClientError> {
         let (answer, receiver) = oneshot::channel();
-        if self
-            .outgoing
-            .send(Outgoing { request, answer })
-            .await
-            .is_err()
-        {
+        let waiter = Waiter(Arc::new(Mutex::new(Some(answer))));
+        let outgoing = Outgoing {
+            request: request.into(),
+            version_max,
+            waiter,
+        };
+        if self.outgoing.send(outgoing).await.is_err() {
             return Err(self.shared.why_closed());
         }
         Ok(Answer {
             receiver,
             peer: self.shared.peer.clone(),
+            call: PhantomData,
         })
-    }
-
-    /// Closes the connection at once: whatever is due fails with `why`.
-    pub(crate) fn close(&self, why: &str) {
-        self.shared.close(&self.shared.closed(why));
     }
 }
 
@@ -223,29 +205,33 @@ impl fmt::Debug for Connection {
     }
 }
 
-impl Answer {
-    /// The answer's body, behind the header.
-    pub(crate) async fn bytes(self) -> Result<Bytes, ClientError> {
-        let gone = || ClientError::Closed {
-            peer: self.peer.to_string(),
-            why: "it was closed here".to_owned(),
-        };
-        self.receiver.await.unwrap_or_else(|_| Err(gone()))
+impl<C: Call> Answer<C> {
+    /// The answer.
+    pub(crate) async fn wait(self) -> Result<C::Answer, ClientError> {
+        let peer = self.peer.clone();
+        let answer = self.written().await?.and_then(C::answer);
+        answer.ok_or_else(|| ClientError::Misbehaved {
+            peer: peer.to_string(),
+            why: format!("no answer to {} is expected", C::API),
+        })
     }
 
-    pub(crate) async fn decode<C: Call>(self, version: i16) -> Result<C::Answer, ClientError> {
-        let peer = self.peer.clone();
-        let body = self.bytes().await?;
-        C::Answer::from_bytes(&body, version).map_err(|why| ClientError::Misbehaved {
-            peer: peer.to_string(),
-            why: format!("its answer to {} v{version} cannot be read: {why}", C::API),
+    /// The answer, or `None` once a request that has none is written.
+    pub(crate) async fn written(self) -> Result<Option<Response>, ClientError> {
+        let Self { receiver, peer, .. } = self;
+        receiver.await.unwrap_or_else(|_| {
+            let why = "it was closed here".to_owned();
+            Err(ClientError::Closed {
+                peer: peer.to_string(),
+                why,
+            })
         })
     }
 }
 
 impl Shared {
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, ClientConnection<Due>> {
+        self.protocol.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn closed(&self, why: &str) -> ClientError {
@@ -262,6 +248,19 @@ impl Shared {
             .unwrap_or_else(|| self.closed("it was closed here"))
     }
 
+    fn unsupported(&self, api: ApiKey) -> ClientError {
+        let theirs = match self.versions.range(api) {
+            Some((min, max)) => format!("{min}-{max}"),
+            None => "not at all".to_owned(),
+        };
+        ClientError::Unsupported {
+            peer: self.peer.to_string(),
+            api,
+            theirs,
+            ours: api.versions(),
+        }
+    }
+
     /// Marks the connection closed, once, and fails everything that is due.
     fn close(&self, why: &ClientError) {
         self.closed.send_if_modified(|closed| {
@@ -269,115 +268,82 @@ impl Shared {
             closed.get_or_insert_with(|| why.clone());
             first
         });
-        let due = std::mem::take(&mut self.lock().due);
+        let due: Vec<_> = self.lock().take_waiting().collect();
         for waiting in due {
-            // Whoever waited may have given up; then there is nobody to tell.
-            drop(waiting.answer.send(Err(why.clone())));
+            waiting.waiter.tell(Err(why.clone()));
         }
     }
 
     /// Takes an answer's frame to whoever waits for it.
-    fn deliver(&self, mut frame: Bytes) -> Result<(), ClientError> {
-        let misbehaved = |why: String| ClientError::Misbehaved {
+    fn deliver(&self, frame: &Bytes) -> Result<(), ClientError> {
+        let received = self.lock().handle_frame(frame);
+        let why = match received {
+            Ok(Received::Answer {
+                context, response, ..
+            }) => {
+                context.waiter.tell(Ok(Some(response)));
+                return Ok(());
+            }
+            Ok(Received::Ready | Received::AskAgain(_)) => "it negotiates twice".to_owned(),
+            Err(why) => why.to_string(),
+        };
+        Err(ClientError::Misbehaved {
             peer: self.peer.to_string(),
             why,
-        };
-        if frame.len() < 4 {
-            return Err(misbehaved("an answer without a header".to_owned()));
-        }
-        let correlation_id = frame.get_i32();
-        let mut waiting = self.lock();
-        let expected = waiting.due.front().map(|due| due.correlation_id);
-        let due = waiting
-            .due
-            .pop_front_if(|due| due.correlation_id == correlation_id);
-        drop(waiting);
-        let Some(due) = due else {
-            let expected = expected.map_or("none".to_owned(), |id| id.to_string());
-            let why = format!("answer {correlation_id} came where {expected} is due");
-            return Err(misbehaved(why));
-        };
-        if response_header_version(due.api, due.version) >= 1 {
-            let mut r = Reader::new(&frame);
-            r.start(1, true);
-            if let Err(why) = r.skip_tags() {
-                let error = misbehaved(format!("header of its answer to {}: {why}", due.api));
-                drop(due.answer.send(Err(error.clone())));
-                return Err(error);
-            }
-            let size = frame.len() - r.left();
-            frame.advance(size);
-        }
-        drop(due.answer.send(Ok(frame)));
-        Ok(())
+        })
     }
 
-    /// Notes what will be due and gives the frame's pieces.
-    fn begin(&self, outgoing: Outgoing) -> Result<Begun, ClientError> {
-        let Outgoing { request, answer } = outgoing;
-        let mut waiting = self.lock();
-        let correlation_id = waiting.next_correlation_id;
-        waiting.next_correlation_id = correlation_id.wrapping_add(1) & i32::MAX;
-        let (api, version) = (request.api, request.version);
-        let head = frame_head(api, version, correlation_id, &self.client_id, &request.body)?;
-        let mut pieces = Vec::with_capacity(1 + request.body.len());
-        pieces.push(head);
-        pieces.extend(request.body.iter().cloned());
-        if !request.is_answered {
-            return Ok(Begun {
-                pieces,
-                written: Some(answer),
-            });
+    /// The frame of a request, noted as due unless it has no answer. One that cannot be sent is
+    /// answered with the reason.
+    fn begin(&self, outgoing: Outgoing) -> Option<Begun> {
+        let Outgoing {
+            request,
+            version_max,
+            waiter,
+        } = outgoing;
+        let (is_silent, body) = match &request {
+            Request::Produce(produce) => (produce.acks() == 0, produce.body().clone()),
+            _ => (false, Bytes::new()),
+        };
+        let due = Due {
+            waiter: waiter.clone(),
+            _body: body,
+        };
+        let sent = self.lock().send(&request, version_max, due);
+        let why = match sent {
+            Ok(frame) => {
+                return Some(Begun {
+                    frame,
+                    written: is_silent.then_some(waiter),
+                });
+            }
+            Err(SendError::NotReady) => self.why_closed(),
+            Err(SendError::Unsupported(api)) => self.unsupported(api),
+            Err(SendError::Encode(why)) => ClientError::Encode {
+                peer: self.peer.to_string(),
+                api: request.api_key(),
+                why: why.to_string(),
+            },
+        };
+        waiter.tell(Err(why));
+        None
+    }
+}
+
+impl Waiter {
+    /// Tells the outcome, once. Whoever waited may have given up; then there is nobody to tell.
+    fn tell(&self, outcome: Result<Option<Response>, ClientError>) {
+        let sender = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(sender) = sender {
+            drop(sender.send(outcome));
         }
-        waiting.due.push_back(Due {
-            correlation_id,
-            answer,
-            api,
-            version,
-            _request: request.body,
-        });
-        Ok(Begun {
-            pieces,
-            written: None,
-        })
     }
 }
 
 struct Begun {
-    pieces: Vec<Bytes>,
+    frame: OutFrame,
     /// To be told that the request is written, when no answer comes.
-    written: Option<oneshot::Sender<Result<Bytes, ClientError>>>,
-}
-
-/// The frame's length and the request's header.
-fn frame_head(
-    api: ApiKey,
-    version: i16,
-    correlation_id: i32,
-    client_id: &str,
-    body: &[Bytes],
-) -> Result<Bytes, ClientError> {
-    let header = RequestHeader {
-        api_key: api.raw(),
-        version,
-        correlation_id,
-        client_id: Some(client_id.to_owned()),
-    };
-    let bad = |why: String| ClientError::Config {
-        key: "client.id",
-        value: client_id.to_owned(),
-        why,
-    };
-    let mut w = Writer::new();
-    header.encode(&mut w).map_err(|why| bad(why.to_string()))?;
-    let header = w.into_bytes();
-    let length = header.len() + body.iter().map(Bytes::len).sum::<usize>();
-    let length = i32::try_from(length)
-        .map_err(|_| bad(format!("a request of {length} bytes is longer than 2 GiB")))?;
-    let mut head = BytesMut::with_capacity(4 + header.len());
-    head.put_i32(length);
-    head.put(header);
-    Ok(head.freeze())
+    written: Option<Waiter>,
 }
 
 async fn write_loop(
@@ -391,31 +357,27 @@ async fn write_loop(
             _ = closed.wait_for(Option::is_some) => break,
             outgoing = requests.recv() => outgoing,
         };
-        // Without a sender left nobody can wait for an answer any more.
+        // Without a sender left nobody can ask for anything any more.
         let Some(outgoing) = outgoing else { break };
-        let begun = match shared.begin(outgoing) {
-            Ok(begun) => begun,
-            Err(why) => {
-                shared.close(&why);
-                break;
-            }
+        let Some(Begun { frame, written }) = shared.begin(outgoing) else {
+            continue;
         };
         let result = tokio::select! {
             _ = closed.wait_for(Option::is_some) => break,
-            result = write_pieces(&mut output, begun.pieces) => result,
+            result = write_pieces(&mut output, vec![frame.head, frame.body]) => result,
         };
         if let Err(why) = result {
             shared.close(&shared.closed(&format!("writing failed: {why}")));
             break;
         }
-        if let Some(written) = begun.written {
-            drop(written.send(Ok(Bytes::new())));
+        if let Some(waiter) = written {
+            waiter.tell(Ok(None));
         }
     }
     requests.close();
     shared.close(&shared.closed("it was closed here"));
     while let Some(outgoing) = requests.recv().await {
-        drop(outgoing.answer.send(Err(shared.why_closed())));
+        outgoing.waiter.tell(Err(shared.why_closed()));
     }
 }
 
@@ -428,99 +390,73 @@ async fn read_loop(shared: Arc<Shared>, mut input: FrameReader<impl AsyncRead + 
         };
         match frame {
             Ok(Some(frame)) => {
-                if let Err(why) = shared.deliver(frame) {
+                if let Err(why) = shared.deliver(&frame) {
                     break why;
                 }
             }
-            Ok(None) => break shared.closed("the peer closed it"),
-            Err(why) if why.kind() == std::io::ErrorKind::InvalidData => {
-                let (peer, why) = (shared.peer.to_string(), why.to_string());
-                break ClientError::Misbehaved { peer, why };
-            }
-            Err(why) => break shared.closed(&format!("reading failed: {why}")),
+            other => break ended(&shared.peer, other.err()),
         }
     };
     shared.close(&why);
 }
 
-/// The first exchange on a connection, before anything is pipelined.
-struct Handshake<'a, R, W> {
-    peer: &'a Arc<str>,
-    client_id: &'a str,
-    input: &'a mut FrameReader<R>,
-    output: &'a mut W,
+/// Why no frame came: `None` for a clean end.
+fn ended(peer: &str, why: Option<io::Error>) -> ClientError {
+    let peer = peer.to_owned();
+    match why {
+        None => ClientError::Closed {
+            peer,
+            why: "the peer closed it".to_owned(),
+        },
+        Some(why) if why.kind() == io::ErrorKind::InvalidData => ClientError::Misbehaved {
+            peer,
+            why: why.to_string(),
+        },
+        Some(why) => ClientError::Closed {
+            peer,
+            why: format!("reading failed: {why}"),
+        },
+    }
 }
 
-impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Handshake<'_, R, W> {
-    /// Asks at our highest version. A peer that does not know it says so in the form of v0, with
-    /// the versions that it does know (KIP-511).
-    async fn run(&mut self) -> Result<Versions, ClientError> {
-        let ours = ApiKey::ApiVersions.versions();
-        let mut body = self.exchange(ours.1).await?;
-        if body.starts_with(&ErrorCode::UNSUPPORTED_VERSION.raw().to_be_bytes()) {
-            let told = self.decode(&body, 0)?;
-            let theirs = Versions::of(&told)
-                .offered(ApiKey::ApiVersions)
-                .unwrap_or((0, 0));
-            let version = highest_common(ours, theirs).unwrap_or(0);
-            body = self.exchange(version).await?;
-            return self.finish(&body, version);
-        }
-        self.finish(&body, ours.1)
-    }
-
-    fn finish(&self, body: &Bytes, version: i16) -> Result<Versions, ClientError> {
-        let answer = self.decode(body, version)?;
-        let what = || format!("greeting {}", self.peer);
-        ClientError::check(what, answer.error_code, None)?;
-        Ok(Versions::of(&answer))
-    }
-
-    fn decode(&self, body: &Bytes, version: i16) -> Result<ApiVersionsResponse, ClientError> {
-        ApiVersionsResponse::from_bytes(body, version)
-            .map_err(|why| self.misbehaved(format!("its ApiVersions answer: {why}")))
-    }
-
-    async fn exchange(&mut self, version: i16) -> Result<Bytes, ClientError> {
-        let request = ApiVersionsRequest {
-            client_software_name: "highwater".to_owned(),
-            client_software_version: env!("CARGO_PKG_VERSION").to_owned(),
-            cluster_id: None,
-            ..ApiVersionsRequest::default()
-        };
-        let body = request.to_bytes(version).expect("a version of our own");
-        let correlation_id = i32::from(version);
-        let body = vec![body];
-        let api = ApiKey::ApiVersions;
-        let head = frame_head(api, version, correlation_id, self.client_id, &body)?;
-        let pieces = [vec![head], body].concat();
-        let closed = |why: std::io::Error| ClientError::Closed {
-            peer: self.peer.to_string(),
-            why: format!("greeting failed: {why}"),
-        };
-        write_pieces(self.output, pieces).await.map_err(closed)?;
-        let frame = match self.input.next().await {
-            Ok(Some(frame)) => frame,
+/// The first exchange on a connection, before anything is pipelined.
+async fn negotiate<T>(
+    protocol: &mut ClientConnection<T>,
+    input: &mut FrameReader<impl AsyncRead + Unpin>,
+    output: &mut (impl AsyncWrite + Unpin),
+    peer: &str,
+) -> Result<PeerVersions, ClientError> {
+    let mut frame = protocol.begin();
+    // Kafka's own rule needs two rounds at the most; a peer that asks for more is none.
+    for _ in 0..3 {
+        let written = write_pieces(output, vec![frame.head, frame.body]).await;
+        written.map_err(|why| ended(peer, Some(why)))?;
+        let answer = match input.next().await {
+            Ok(Some(answer)) => answer,
             Ok(None) => {
-                let why = "it closed the connection without an answer; is this port Kafka's?";
-                return Err(self.misbehaved(why.to_owned()));
+                let why = "it closed the connection without an answer; is this port Kafka's, \
+                           without TLS and login?";
+                return Err(ClientError::Misbehaved {
+                    peer: peer.to_owned(),
+                    why: why.to_owned(),
+                });
             }
-            Err(why) if why.kind() == std::io::ErrorKind::InvalidData => {
-                return Err(self.misbehaved(why.to_string()));
-            }
-            Err(why) => return Err(closed(why)),
+            Err(why) => return Err(ended(peer, Some(why))),
         };
-        let mut frame = frame;
-        if frame.len() < 6 || frame.get_i32() != correlation_id {
-            return Err(self.misbehaved("its first answer is not to ApiVersions".to_owned()));
-        }
-        Ok(frame)
-    }
-
-    fn misbehaved(&self, why: String) -> ClientError {
-        ClientError::Misbehaved {
-            peer: self.peer.to_string(),
-            why,
+        match protocol.handle_frame(&answer) {
+            Ok(Received::AskAgain(again)) => frame = again,
+            Ok(Received::Ready | Received::Answer { .. }) => {
+                return Ok(protocol.versions().cloned().unwrap_or_default());
+            }
+            Err(why) => {
+                let (peer, why) = (peer.to_owned(), why.to_string());
+                return Err(ClientError::Misbehaved { peer, why });
+            }
         }
     }
+    let why = "it never agrees on a version of ApiVersions".to_owned();
+    Err(ClientError::Misbehaved {
+        peer: peer.to_owned(),
+        why,
+    })
 }

@@ -1,12 +1,8 @@
-//! One connection to one broker: negotiation, correlation, pipelining.
+//! One connection to one broker: the IO around `protocol::client`.
 
 mod call;
 mod connection;
 mod frames;
-mod versions;
 
 pub use self::call::Call;
 pub use self::connection::Connection;
-pub use self::versions::Versions;
-
-pub(crate) use self::connection::{Answer, EncodedRequest};

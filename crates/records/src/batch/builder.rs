@@ -325,6 +325,12 @@ impl BatchBuilder {
         self.buffer.get(BATCH_HEADER_BYTES..).unwrap_or_default()
     }
 
+    /// The builder's buffer, to be used again; what is in it means nothing.
+    #[must_use]
+    pub fn into_buffer(self) -> Vec<u8> {
+        self.buffer
+    }
+
     /// Drops all records and keeps the buffers.
     pub fn clear(&mut self) {
         self.buffer.clear();

@@ -1,0 +1,14 @@
+//! Gathers records into batches and sends them, in order and as often as it takes.
+
+mod accumulator;
+mod batch;
+mod config;
+mod handle;
+mod outcomes;
+mod partitioner;
+mod pool;
+mod sender;
+
+pub use self::batch::{Delivery, RecordMetadata};
+pub use self::config::{Acks, ProducerConfig};
+pub use self::handle::{Producer, ProducerRecord};
