@@ -36,3 +36,20 @@ pub(super) fn json(name: &str) -> String {
 pub(super) fn dump_type(name: &str) -> String {
     snake(name).to_ascii_uppercase()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_in_rust_and_json() {
+        assert_eq!(snake("PartitionIndex"), "partition_index");
+        assert_eq!(snake("validateOnly"), "validate_only");
+        assert_eq!(snake("KRaftVersionFeature"), "kraft_version_feature");
+        assert_eq!(snake("CurrentLeaderEpoch"), "current_leader_epoch");
+        assert_eq!(field("Type"), "kind");
+        assert_eq!(json("KRaftVersion"), "kRaftVersion");
+        assert_eq!(json("timeoutMs"), "timeoutMs");
+        assert_eq!(dump_type("NoOpRecord"), "NO_OP_RECORD");
+    }
+}

@@ -278,3 +278,97 @@ fn parse_field(words: &[&str]) -> Result<Field, String> {
     }
     Ok(field)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TWO: &str = "\
+request FirstRequest key=1 versions=2-6 flexible=4+ latest-unstable listeners=broker
+  struct Shared 0+
+    Id int32 0+ is=brokerId
+  # What it is for.
+  Left []Shared? 0+ null=3+ default=null
+  Right Shared 5+ tag=3 ignorable
+
+response FirstResponse key=1 versions=2-6 flexible=none
+  Shared []Shared 0+
+    Name string 0+ default=\"\"
+";
+
+    #[test]
+    fn a_file_is_read() {
+        let messages = parse(TWO).expect("a legal file");
+        let [request, response] = messages.as_slice() else {
+            panic!("two messages");
+        };
+        assert_eq!((request.id, request.flexible_since), (Some(1), 4));
+        // The highest version is unstable, in the answer too.
+        assert_eq!(request.versions, Versions { min: 2, max: 5 });
+        assert_eq!(response.versions, Versions { min: 2, max: 5 });
+        assert_eq!(response.flexible_since, i16::MAX);
+        let [left, right] = request.root().fields.as_slice() else {
+            panic!("two fields");
+        };
+        assert_eq!(left.about.as_deref(), Some("What it is for."));
+        assert_eq!(
+            left.nullable,
+            Some(Versions {
+                min: 3,
+                max: i16::MAX
+            })
+        );
+        assert_eq!(left.ty.struct_name(), Some("Shared"));
+        assert_eq!((right.tag, right.ignorable), (Some(3), true));
+    }
+
+    #[test]
+    fn trap_46_structs_of_one_name_in_two_messages_are_two() {
+        let messages = parse(TWO).expect("a legal file");
+        let fields = |message: &Message| {
+            let shared = message.find("Shared").expect("a struct");
+            shared
+                .fields
+                .iter()
+                .map(|it| it.name.clone())
+                .collect::<Vec<_>>()
+        };
+        let all: Vec<_> = messages.iter().map(fields).collect();
+        assert_eq!(all, [["Id"], ["Name"]]);
+    }
+
+    #[test]
+    fn mistakes_are_told() {
+        for (text, why) in [
+            ("  Field int32 0+", "no message yet"),
+            (
+                "data It versions=0 flexible=none\n    Field int32 0+",
+                "indentation",
+            ),
+            ("data It versions=0 colour=red", "colour=red"),
+            (
+                "data It versions=0 flexible=none\n  Field int32",
+                "a field is",
+            ),
+            (
+                "data It versions=0 flexible=none\n  Field int32 0+ colour",
+                "colour",
+            ),
+            ("letter It versions=0", "letter"),
+        ] {
+            let told = parse(text).expect_err(text);
+            assert!(told.contains(why), "{told}");
+        }
+    }
+
+    #[test]
+    fn version_ranges() {
+        let versions = |text| Versions::parse(text).expect("a range");
+        assert_eq!(versions("4+").and(versions("0-6")), Some(versions("4-6")));
+        assert_eq!(versions("4+").and(versions("0-3")), None);
+        assert_eq!(versions("1-2").hull(versions("5")), versions("1-5"));
+        assert_eq!(versions("3").to_string(), "3");
+        assert_eq!(versions("3+").to_string(), "3+");
+        assert!(Versions::parse("x").is_err());
+    }
+}

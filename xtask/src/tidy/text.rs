@@ -61,7 +61,8 @@ fn check_line(
         return;
     }
     let words = line.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
-    for word in words {
+    // Words in capitals are the world's, not ours: the signal TERM.
+    for word in words.filter(|word| word.bytes().any(|byte| byte.is_ascii_lowercase())) {
         let lower = word.to_ascii_lowercase();
         for never in NEVER {
             let as_part = lower.split('_').any(|part| part == never);
