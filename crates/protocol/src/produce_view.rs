@@ -48,7 +48,7 @@ impl ProduceView {
             read_topic(&mut r)?;
             let count = r.count(PartitionProduceData::SIZE_MIN)?;
             for _ in 0..count {
-                r.read::<PartitionProduceData>()?;
+                skip_partition(&mut r)?;
             }
             r.skip_tags()?;
             partition_count += count;
@@ -159,7 +159,7 @@ impl<'a> Iterator for ProduceTopics<'a> {
             left,
         };
         for _ in 0..left {
-            self.r.read::<PartitionProduceData>().expect(CHECKED);
+            skip_partition(&mut self.r).expect(CHECKED);
         }
         self.r.skip_tags().expect(CHECKED);
         Some(ProduceTopicView { topic, partitions })
@@ -215,6 +215,13 @@ fn read_topic<'a>(r: &mut Reader<'a>) -> Result<TopicKey<'a>, DecodeError> {
         return Ok(TopicKey::Id(TopicId::new(r.read()?)));
     }
     Ok(TopicKey::Name(r.str()?))
+}
+
+/// Checks what reading a partition would, without taking hold of its records.
+fn skip_partition(r: &mut Reader<'_>) -> Result<(), DecodeError> {
+    r.read::<i32>()?;
+    r.nullable_slice()?;
+    r.skip_tags()
 }
 
 const fn topic_size_min(version: i16) -> usize {

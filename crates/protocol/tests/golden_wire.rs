@@ -11,10 +11,11 @@ use highwater_protocol::messages::produce_request::{PartitionProduceData, TopicP
 use highwater_protocol::wire::{Message as _, Reader, Writer};
 use highwater_protocol::{
     ApiKey, FetchAnswerHead, FetchPartitionView, FetchPiece, FetchTopicView, FetchView,
-    FetchedPartition, FetchedTopic, ForgottenTopicView, ProduceTopicView, ProduceView, Request,
-    RequestHeader, Response, TopicKey, encode_fetch_answer, messages, response_header_version,
+    FetchedPartition, FetchedTopic, ForgottenTopicView, ListenerKind, ProduceTopicView,
+    ProduceView, Request, RequestHeader, Response, TopicKey, api_versions_fallback,
+    encode_fetch_answer, messages, response_header_version, supported_versions,
 };
-use highwater_types::{Millis, TopicId, Uuid};
+use highwater_types::{ErrorCode, Millis, TopicId, Uuid};
 
 /// Frames that no decoder takes in whole, each with the bytes that it leaves over: (folder, file,
 /// bytes). The first was made by hand, the other is librdkafka 2.16.0's; servers ignore such bytes.
@@ -28,6 +29,7 @@ struct Pair {
     folder: String,
     stem: String,
     version: i16,
+    listener: String,
 }
 
 fn pairs(files: &Files) -> Vec<Pair> {
@@ -37,7 +39,7 @@ fn pairs(files: &Files) -> Vec<Pair> {
     let index = std::str::from_utf8(index).expect("text");
     let pair = |line: &str| {
         let columns: Vec<&str> = line.split('\t').collect();
-        let [key, name, version, number, ..] = columns.as_slice() else {
+        let [key, name, version, number, _, _, listener, ..] = columns.as_slice() else {
             panic!("too few columns: {line}");
         };
         let key: i16 = key.parse().expect("an api key");
@@ -45,6 +47,7 @@ fn pairs(files: &Files) -> Vec<Pair> {
             folder: format!("{key:02}-{name}"),
             stem: format!("v{version}-{number}"),
             version: version.parse().expect("a version"),
+            listener: (*listener).to_owned(),
         }
     };
     index.lines().skip(1).map(pair).collect()
@@ -83,6 +86,7 @@ fn every_captured_frame_encodes_back_to_its_bytes() {
         folder,
         stem,
         version,
+        ..
     } in pairs(&files)
     {
         let request = frame(&files, &folder, &format!("{stem}.request.hex")).expect("a request");
@@ -97,40 +101,18 @@ fn every_captured_frame_encodes_back_to_its_bytes() {
         }
         let (header, body) = split_request(&request);
         assert_eq!((header.api_key, header.version), (raw_key, version));
-        let decoded = Request::decode(api_key, version, body.clone())
-            .unwrap_or_else(|why| panic!("{folder}/{stem} request: {why}"));
-        let encoded = decoded.encode(version).expect("what was decoded");
-        let left = body
-            .len()
-            .checked_sub(encoded.len())
-            .expect("not more than there was");
-        assert_eq!(
-            encoded,
-            body.slice(..encoded.len()),
-            "{folder}/{stem} request"
-        );
+        let left = check_request(&format!("{folder}/{stem}"), api_key, version, &body);
         if left > 0 {
             trailing.push((folder.clone(), format!("{stem}.request"), left));
         }
-        check_view(&decoded, &body);
         let counts = seen.entry(api_key).or_default();
         counts.0 += 1;
-        let Some(response) = frame(&files, &folder, &format!("{stem}.response.hex")) else {
-            continue;
-        };
-        let (correlation_id, body) = split_response(&response, api_key, version);
-        assert_eq!(correlation_id, header.correlation_id);
-        let decoded = Response::decode(api_key, version, &body)
-            .unwrap_or_else(|why| panic!("{folder}/{stem} response: {why}"));
-        assert_eq!(
-            decoded.encode(version).as_ref(),
-            Ok(&body),
-            "{folder}/{stem} response"
-        );
-        if let Response::Fetch(answer) = decoded {
-            check_fetch_answer(answer, version, &body);
+        if let Some(response) = frame(&files, &folder, &format!("{stem}.response.hex")) {
+            let (correlation_id, body) = split_response(&response, api_key, version);
+            assert_eq!(correlation_id, header.correlation_id);
+            check_response(&format!("{folder}/{stem}"), api_key, version, &body);
+            counts.1 += 1;
         }
-        counts.1 += 1;
     }
     let expected: Vec<_> = TRAILING
         .iter()
@@ -143,6 +125,33 @@ fn every_captured_frame_encodes_back_to_its_bytes() {
             requests > 0 && responses > 0,
             "{api_key}: {requests} and {responses}"
         );
+    }
+}
+
+/// Bytes that were left over.
+fn check_request(name: &str, api_key: ApiKey, version: i16, body: &Bytes) -> usize {
+    let decoded = Request::decode(api_key, version, body.clone())
+        .unwrap_or_else(|why| panic!("{name} request: {why}"));
+    let encoded = decoded.encode(version).expect("what was decoded");
+    let left = body
+        .len()
+        .checked_sub(encoded.len())
+        .expect("not more than there was");
+    assert_eq!(encoded, body.slice(..encoded.len()), "{name} request");
+    check_view(&decoded, body);
+    left
+}
+
+fn check_response(name: &str, api_key: ApiKey, version: i16, body: &Bytes) {
+    let decoded = Response::decode(api_key, version, body)
+        .unwrap_or_else(|why| panic!("{name} response: {why}"));
+    assert_eq!(
+        decoded.encode(version).as_ref(),
+        Ok(body),
+        "{name} response"
+    );
+    if let Response::Fetch(answer) = decoded {
+        check_fetch_answer(answer, version, body);
     }
 }
 
@@ -318,4 +327,52 @@ fn frame_at(files: &Files, path: &str) -> Bytes {
         .get(&PathBuf::from(path))
         .map(|hex| Bytes::from(unhex(hex)))
         .expect("an answer")
+}
+
+/// Whatever a listener of ours offers, Kafka's offers at the same versions.
+#[test]
+fn what_is_offered_is_what_kafka_offers() {
+    let files = wire();
+    let mut compared = BTreeMap::new();
+    let mut unknown = 0;
+    for pair in pairs(&files)
+        .iter()
+        .filter(|it| it.folder == "18-ApiVersions")
+    {
+        let listener = if pair.listener.starts_with("controller") {
+            ListenerKind::Controller
+        } else {
+            ListenerKind::Broker
+        };
+        let answer = frame_at(
+            &files,
+            &format!("{}/{}.response.hex", pair.folder, pair.stem),
+        );
+        let version = if pair.version > 5 { 0 } else { pair.version };
+        let (_, body) = split_response(&answer, ApiKey::ApiVersions, version);
+        let answer = messages::ApiVersionsResponse::from_bytes(&body, version).expect("an answer");
+        if answer.error_code == ErrorCode::UNSUPPORTED_VERSION {
+            // Trap 1: the form of the answer to an unknown version.
+            assert_eq!(api_versions_fallback(listener), body);
+            unknown += 1;
+        }
+        if answer.error_code.is_error() {
+            continue;
+        }
+        for ours in supported_versions(listener) {
+            let kafka = answer
+                .api_keys
+                .iter()
+                .find(|it| it.api_key == ours.api_key.raw());
+            let kafka = kafka.map(|it| (it.min_version, it.max_version));
+            assert_eq!(
+                kafka,
+                Some((ours.min, ours.max)),
+                "{} {listener:?}",
+                ours.api_key
+            );
+        }
+        *compared.entry(listener).or_insert(0) += 1;
+    }
+    assert_eq!((compared.len(), unknown), (2, 4), "{compared:?}");
 }
