@@ -219,14 +219,13 @@ impl Host {
     /// Hands a connection's frames to its core, steps, and goes on while that lets more in.
     pub(crate) fn feed(&self, conn: &Rc<Conn>) {
         loop {
-            let fed = self.feed_once(conn);
-            self.run();
-            match fed {
-                Ok(true) => {}
+            match self.feed_once(conn) {
+                Ok(true) => self.run(),
                 Ok(false) => return,
                 Err(why) => {
                     self.complain(conn, &format!("sent {why}"));
                     conn.close_when_sent();
+                    self.run();
                     return;
                 }
             }
@@ -239,7 +238,9 @@ impl Host {
         let fed = conn.feed(self.shared.clock.mono(), &mut outputs);
         self.perform_outputs(conn, &mut outputs, core);
         core.outputs = outputs;
-        core.touched.push(Rc::clone(conn));
+        if !matches!(fed, Ok(false)) {
+            core.touched.push(Rc::clone(conn));
+        }
         fed
     }
 
