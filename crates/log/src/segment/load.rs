@@ -46,7 +46,6 @@ impl<D: Disk> LogSegment<D> {
             Err(bad) => Err(bad),
         };
         self.size = self.offset_index.0.last().map_or(0, |entry| entry.position);
-        self.end_offset = self.base_offset;
         Ok(result)
     }
 
@@ -86,7 +85,10 @@ impl<D: Disk> LogSegment<D> {
             return bad("its last entry points out of the segment");
         }
         match self.headers()?.header_at(last.position, self.base_offset)? {
-            Found::Batch(batch) if batch.header.last_offset() == last.offset => Ok(Ok(())),
+            Found::Batch(batch) if batch.header.last_offset() == last.offset => {
+                self.end_offset = batch.header.base_offset;
+                Ok(Ok(()))
+            }
             Found::Batch(_) | Found::End | Found::Bad(_) => {
                 bad("its last entry does not lead to a batch")
             }
