@@ -40,20 +40,21 @@ pub(super) fn source(message: &Message, schema: &str, group: &Group) -> String {
 }
 
 fn imports(body: &str, group: &Group) -> String {
+    let used = |name: &&str| {
+        let uses = [
+            format!(": {name},"),
+            format!("<{name}>"),
+            format!("{name}::"),
+        ];
+        uses.iter().any(|it| body.contains(it.as_str()))
+    };
     let mut imports = String::new();
-    if body.contains("Bytes") {
+    if used(&"Bytes") {
         imports += "use bytes::Bytes;\n";
     }
     let types: Vec<&str> = ["ErrorCode", "NodeId", "ProducerId", "Uuid"]
         .into_iter()
-        .filter(|name| {
-            let used = [
-                format!(": {name}"),
-                format!("<{name}>"),
-                format!("{name}::"),
-            ];
-            used.iter().any(|used| body.contains(used.as_str()))
-        })
+        .filter(used)
         .collect();
     if !types.is_empty() {
         imports += &format!("use highwater_types::{{{}}};\n", types.join(", "));

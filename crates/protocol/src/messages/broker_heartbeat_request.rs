@@ -12,6 +12,8 @@ pub struct BrokerHeartbeatRequest {
     pub broker_id: NodeId,
     /// `int64`, versions 0+.
     pub broker_epoch: i64,
+    /// The last metadata offset that the broker has taken in.
+    ///
     /// `int64`, versions 0+.
     pub current_metadata_offset: i64,
     /// `bool`, versions 0+.

@@ -12,6 +12,8 @@ pub struct BrokerHeartbeatResponse {
     pub throttle_time_ms: i32,
     /// `int16`, versions 0+.
     pub error_code: ErrorCode,
+    /// Whether the broker has taken in enough metadata to be unfenced.
+    ///
     /// `bool`, versions 0+.
     pub is_caught_up: bool,
     /// `bool`, versions 0+.

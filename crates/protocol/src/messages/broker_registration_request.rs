@@ -12,6 +12,8 @@ pub struct BrokerRegistrationRequest {
     pub broker_id: NodeId,
     /// `string`, versions 0+.
     pub cluster_id: String,
+    /// Drawn at each start of the broker.
+    ///
     /// `uuid`, versions 0+.
     pub incarnation_id: Uuid,
     /// `[]Listener`, versions 0+.
@@ -24,6 +26,8 @@ pub struct BrokerRegistrationRequest {
     pub is_migrating_zk_broker: bool,
     /// `[]uuid`, versions 2+.
     pub log_dirs: Vec<Uuid>,
+    /// The epoch that the clean stop before this start left behind, or -1.
+    ///
     /// `int64`, versions 3+.
     pub previous_broker_epoch: i64,
 }

@@ -12,6 +12,8 @@ pub struct BrokerRegistrationResponse {
     pub throttle_time_ms: i32,
     /// `int16`, versions 0+.
     pub error_code: ErrorCode,
+    /// The epoch that the broker got; -1 after an error.
+    ///
     /// `int64`, versions 0+.
     pub broker_epoch: i64,
 }

@@ -10,24 +10,38 @@ use crate::wire::{DecodeError, EncodeError, Message, Reader, Wire, Writer};
 pub struct FetchRequest {
     /// `string`, versions 12+, tag 0, or null.
     pub cluster_id: Option<String>,
+    /// The broker that replicates; -1 for a consumer.
+    ///
     /// `int32`, versions 0-14.
     pub replica_id: NodeId,
+    /// The broker that replicates, and its epoch (KIP-903).
+    ///
     /// `ReplicaState`, versions 15+, tag 1.
     pub replica_state: ReplicaState,
     /// `int32`, versions 0+.
     pub max_wait_ms: i32,
+    /// Bytes of records that end the wait.
+    ///
     /// `int32`, versions 0+.
     pub min_bytes: i32,
     /// `int32`, versions 3+.
     pub max_bytes: i32,
+    /// 0: up to the high watermark; 1: up to the last stable offset.
+    ///
     /// `int8`, versions 4+.
     pub isolation_level: i8,
+    /// The fetch session, or 0 (KIP-227).
+    ///
     /// `int32`, versions 7+.
     pub session_id: i32,
+    /// Counts the requests of a session; 0 begins one, -1 ends it or does without.
+    ///
     /// `int32`, versions 7+.
     pub session_epoch: i32,
     /// `[]FetchTopic`, versions 0+.
     pub topics: Vec<FetchTopic>,
+    /// The partitions that leave the session.
+    ///
     /// `[]ForgottenTopic`, versions 7+.
     pub forgotten_topics_data: Vec<ForgottenTopic>,
     /// `string`, versions 11+.
@@ -133,6 +147,8 @@ impl Wire for FetchRequest {
 /// Part of [`FetchRequest`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReplicaState {
+    /// The broker that replicates; -1 for a consumer.
+    ///
     /// `int32`, versions 15+.
     pub replica_id: NodeId,
     /// `int64`, versions 15+.
@@ -215,16 +231,24 @@ impl Wire for FetchTopic {
 pub struct FetchPartition {
     /// `int32`, versions 0+.
     pub partition: i32,
+    /// The leader epoch that the sender knows, or -1 (KIP-320).
+    ///
     /// `int32`, versions 9+.
     pub current_leader_epoch: i32,
     /// `int64`, versions 0+.
     pub fetch_offset: i64,
+    /// The epoch of the last record that the sender has, or -1 (KIP-595).
+    ///
     /// `int32`, versions 12+.
     pub last_fetched_epoch: i32,
+    /// In a request the log start offset of the follower, in an answer that of the leader.
+    ///
     /// `int64`, versions 5+.
     pub log_start_offset: i64,
     /// `int32`, versions 0+.
     pub partition_max_bytes: i32,
+    /// The log directory of the follower (KIP-853).
+    ///
     /// `uuid`, versions 17+, tag 0.
     pub replica_directory_id: Uuid,
     /// `int64`, versions 18+, tag 1.

@@ -13,6 +13,8 @@ pub struct FetchResponse {
     pub throttle_time_ms: i32,
     /// `int16`, versions 7+.
     pub error_code: ErrorCode,
+    /// The fetch session, or 0 (KIP-227).
+    ///
     /// `int32`, versions 7+.
     pub session_id: i32,
     /// `[]FetchableTopicResponse`, versions 0+.
@@ -117,16 +119,26 @@ pub struct PartitionData {
     pub high_watermark: i64,
     /// `int64`, versions 4+.
     pub last_stable_offset: i64,
+    /// In a request the log start offset of the follower, in an answer that of the leader.
+    ///
     /// `int64`, versions 5+.
     pub log_start_offset: i64,
+    /// Where the sender has to cut its log, when it diverges from the leader (KIP-595).
+    ///
     /// `EpochEndOffset`, versions 12+, tag 0.
     pub diverging_epoch: EpochEndOffset,
     /// `LeaderIdAndEpoch`, versions 12+, tag 1.
     pub current_leader: LeaderIdAndEpoch,
+    /// The snapshot to fetch, when the records asked for are gone (KIP-630).
+    ///
     /// `SnapshotId`, versions 12+, tag 2.
     pub snapshot_id: SnapshotId,
+    /// For read_committed: the transactions in the records that were aborted.
+    ///
     /// `[]AbortedTransaction`, versions 4+, or null.
     pub aborted_transactions: Option<Vec<AbortedTransaction>>,
+    /// The replica to read from instead, or -1 (KIP-392).
+    ///
     /// `int32`, versions 11+.
     pub preferred_read_replica: NodeId,
     /// `records`, versions 0+, or null.

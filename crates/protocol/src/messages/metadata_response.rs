@@ -238,6 +238,8 @@ pub struct MetadataResponsePartition {
     pub error_code: ErrorCode,
     /// `int32`, versions 0+.
     pub partition_index: i32,
+    /// The leader, or -1.
+    ///
     /// `int32`, versions 0+.
     pub leader_id: NodeId,
     /// `int32`, versions 7+.
@@ -246,6 +248,8 @@ pub struct MetadataResponsePartition {
     pub replica_nodes: Vec<NodeId>,
     /// `[]int32`, versions 0+.
     pub isr_nodes: Vec<NodeId>,
+    /// Replicas whose broker or log directory is gone.
+    ///
     /// `[]int32`, versions 5+.
     pub offline_replicas: Vec<NodeId>,
 }

@@ -11,8 +11,12 @@ use crate::wire::{DecodeError, EncodeError, Message, Reader, Wire, Writer};
 pub struct ProduceRequest {
     /// `string`, versions 3+, or null.
     pub transactional_id: Option<String>,
+    /// When the answer is wanted: 0 never, 1 after the append, -1 after replication.
+    ///
     /// `int16`, versions 0+.
     pub acks: i16,
+    /// How long the leader waits for replication when acks is -1.
+    ///
     /// `int32`, versions 0+.
     pub timeout_ms: i32,
     /// `[]TopicProduceData`, versions 0+.
@@ -90,6 +94,8 @@ impl Wire for TopicProduceData {
 pub struct PartitionProduceData {
     /// `int32`, versions 0+.
     pub index: i32,
+    /// One record batch, of magic 2.
+    ///
     /// `records`, versions 0+, or null.
     pub records: Option<Bytes>,
 }

@@ -12,6 +12,8 @@ pub struct ProduceResponse {
     pub responses: Vec<TopicProduceResponse>,
     /// `int32`, versions 1+.
     pub throttle_time_ms: i32,
+    /// Where the leaders named in the answer are reached (KIP-951).
+    ///
     /// `[]NodeEndpoint`, versions 10+, tag 0.
     pub node_endpoints: Vec<NodeEndpoint>,
 }
@@ -98,16 +100,24 @@ pub struct PartitionProduceResponse {
     pub index: i32,
     /// `int16`, versions 0+.
     pub error_code: ErrorCode,
+    /// The offset of the first record appended; -1 after an error.
+    ///
     /// `int64`, versions 0+.
     pub base_offset: i64,
+    /// When the batch was appended, if the topic stamps that; else -1.
+    ///
     /// `int64`, versions 2+.
     pub log_append_time_ms: i64,
     /// `int64`, versions 5+.
     pub log_start_offset: i64,
+    /// The records that made the batch be refused.
+    ///
     /// `[]BatchIndexAndErrorMessage`, versions 8+.
     pub record_errors: Vec<BatchIndexAndErrorMessage>,
     /// `string`, versions 8+, or null.
     pub error_message: Option<String>,
+    /// Who leads now, when the answering broker does not (KIP-951).
+    ///
     /// `LeaderIdAndEpoch`, versions 10+, tag 0.
     pub current_leader: LeaderIdAndEpoch,
 }

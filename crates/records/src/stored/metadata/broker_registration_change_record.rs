@@ -14,8 +14,12 @@ pub struct BrokerRegistrationChangeRecord {
     pub broker_id: NodeId,
     /// `int64`, versions 0+.
     pub broker_epoch: i64,
+    /// -1: unfenced, 1: fenced, 0: no change.
+    ///
     /// `int8`, versions 0+, tag 0.
     pub fenced: i8,
+    /// 1: the controlled shutdown has begun, 0: no change.
+    ///
     /// `int8`, versions 1+, tag 1.
     pub in_controlled_shutdown: i8,
     /// `[]uuid`, versions 2+, tag 2.

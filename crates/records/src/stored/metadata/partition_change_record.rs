@@ -14,8 +14,12 @@ pub struct PartitionChangeRecord {
     pub partition_id: i32,
     /// `uuid`, versions 0+.
     pub topic_id: Uuid,
+    /// The new ISR, or null: no change.
+    ///
     /// `[]int32`, versions 0+, tag 0, or null.
     pub isr: Option<Vec<NodeId>>,
+    /// The new leader, -1: none, or -2: no change.
+    ///
     /// `int32`, versions 0+, tag 1.
     pub leader: NodeId,
     /// `[]int32`, versions 0+, tag 2, or null.
@@ -24,6 +28,8 @@ pub struct PartitionChangeRecord {
     pub removing_replicas: Option<Vec<NodeId>>,
     /// `[]int32`, versions 0+, tag 4, or null.
     pub adding_replicas: Option<Vec<NodeId>>,
+    /// The new state, or -1: no change.
+    ///
     /// `int8`, versions 0+, tag 5.
     pub leader_recovery_state: i8,
     /// `[]uuid`, versions 1+, tag 8, or null.

@@ -14,6 +14,8 @@ pub struct PartitionRecord {
     pub partition_id: i32,
     /// `uuid`, versions 0+.
     pub topic_id: Uuid,
+    /// The assigned replicas; the first is the preferred leader.
+    ///
     /// `[]int32`, versions 0+.
     pub replicas: Vec<NodeId>,
     /// `[]int32`, versions 0+.
@@ -24,16 +26,24 @@ pub struct PartitionRecord {
     pub adding_replicas: Vec<NodeId>,
     /// `int32`, versions 0+.
     pub leader: NodeId,
+    /// 1 after an unclean leader election, until the leader has recovered.
+    ///
     /// `int8`, versions 0+, tag 0.
     pub leader_recovery_state: i8,
     /// `int32`, versions 0+.
     pub leader_epoch: i32,
     /// `int32`, versions 0+.
     pub partition_epoch: i32,
+    /// The log directory of each replica, in the order of the replicas.
+    ///
     /// `[]uuid`, versions 1+.
     pub directories: Vec<Uuid>,
+    /// Replicas outside the ISR that may lead without loss (KIP-966).
+    ///
     /// `[]int32`, versions 2+, tag 1, or null.
     pub eligible_leader_replicas: Option<Vec<NodeId>>,
+    /// The last member of the ISR, once no replica may lead without loss (KIP-966).
+    ///
     /// `[]int32`, versions 2+, tag 2, or null.
     pub last_known_elr: Option<Vec<NodeId>>,
 }
