@@ -157,7 +157,7 @@ impl<D: Disk> TimeLookup<D> {
         candidate: &Candidate<D>,
         file: Arc<D::File>,
     ) -> Result<Option<TimeFound>, TimeLookupError> {
-        let mut scanner = Scanner::headers(file, candidate.size);
+        let mut scanner = Scanner::headers(file, candidate.base_offset, candidate.size);
         let mut position = candidate.position;
         let mut expected = candidate.base_offset;
         loop {

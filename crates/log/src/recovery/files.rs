@@ -148,7 +148,7 @@ fn end_of<D: Disk>(
     base_offset: Offset,
     len: u64,
 ) -> Result<Offset, DiskError> {
-    let mut scanner = Scanner::headers(disk.open(path, OpenMode::Read)?, len);
+    let mut scanner = Scanner::headers(disk.open(path, OpenMode::Read)?, base_offset, len);
     let (mut position, mut end) = (0, base_offset);
     while let Found::Batch(batch) = scanner.header_at(position, end)? {
         position = batch.end();

@@ -295,11 +295,13 @@ impl<D: Disk> OpenLog<D> {
         first_scanned: Option<Offset>,
         b: &Blocking,
     ) -> Result<(), DiskError> {
-        let last_base = found
-            .opened
-            .last()
-            .map_or(Offset::ZERO, |it| it.base_offset);
-        let newest = files.snapshots.last().filter(|newest| **newest > last_base);
+        let last = found.opened.last();
+        let (last_base, end) = last.map_or((Offset::ZERO, Offset::ZERO), |it| {
+            (it.base_offset, it.end_offset)
+        });
+        // One beyond the end is of records that are gone.
+        let mut reached = files.snapshots.iter().filter(|it| **it <= end);
+        let newest = reached.next_back().filter(|newest| **newest > last_base);
         for offset in &files.snapshots {
             let is_base = found.opened.iter().any(|it| it.base_offset == *offset);
             let is_stale = first_scanned.is_some_and(|first| *offset > first);

@@ -123,7 +123,7 @@ impl<'a, D: Disk> Segments<'a, D> {
     ) -> Result<bool, DiskError> {
         let open = self.open;
         let mut segment = LogSegment::over(&open.disk, &open.dir, base, open.now.wall);
-        let mut scanner = Scanner::bodies(Arc::clone(segment.file()?), files.log);
+        let mut scanner = Scanner::bodies(Arc::clone(segment.file()?), base, files.log);
         self.found.scanned.insert(base);
         self.found.without_transactions.insert(base);
         let is_cut = self.read_on(&mut segment, &mut scanner, 0, files, next)?;
@@ -352,9 +352,9 @@ impl<'a, D: Disk> Segments<'a, D> {
         }
         let file = Arc::clone(segment.file()?);
         let mut scanner = if segment.indexes_dirty {
-            Scanner::bodies(file, files.log)
+            Scanner::bodies(file, base, files.log)
         } else {
-            Scanner::headers(file, files.log)
+            Scanner::headers(file, base, files.log)
         };
         let is_cut = self.read_on(&mut segment, &mut scanner, position, files, next)?;
         if !segment.indexes_dirty && segment.lacks_time_entry() {

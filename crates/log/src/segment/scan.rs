@@ -42,6 +42,8 @@ pub(crate) enum Found {
 #[derive(Debug)]
 pub(crate) struct Scanner<F> {
     file: Arc<F>,
+    /// Base offset of the segment.
+    base: Offset,
     /// Bytes of the file that count.
     end: u64,
     buffer: Vec<u8>,
@@ -52,9 +54,10 @@ pub(crate) struct Scanner<F> {
 
 impl<F: DiskFile> Scanner<F> {
     /// For a walk from header to header, which takes a little around each.
-    pub(crate) const fn headers(file: Arc<F>, end: u64) -> Self {
+    pub(crate) const fn headers(file: Arc<F>, base: Offset, end: u64) -> Self {
         Self {
             file,
+            base,
             end,
             buffer: Vec::new(),
             start: 0,
@@ -63,9 +66,10 @@ impl<F: DiskFile> Scanner<F> {
     }
 
     /// For reading everything in order.
-    pub(crate) const fn bodies(file: Arc<F>, end: u64) -> Self {
+    pub(crate) const fn bodies(file: Arc<F>, base: Offset, end: u64) -> Self {
         Self {
             file,
+            base,
             end,
             buffer: Vec::new(),
             start: 0,
@@ -86,7 +90,7 @@ impl<F: DiskFile> Scanner<F> {
         if position >= self.end {
             return Ok(Found::End);
         }
-        let end = self.end;
+        let (base, end) = (self.base, self.end);
         let bytes = self.bytes_at(position, BATCH_HEADER_BYTES)?;
         if bytes.len() < BATCH_HEADER_BYTES {
             return Ok(Found::Bad("a torn batch header"));
@@ -100,6 +104,10 @@ impl<F: DiskFile> Scanner<F> {
         }
         if position + size > end {
             return Ok(Found::Bad("a batch that is cut short"));
+        }
+        // The base offset is not under the checksum; an index entry is an int32 (KAFKA-5413).
+        if header.last_offset().distance_from(base) > i64::from(i32::MAX) {
+            return Ok(Found::Bad("a batch too far from the start of its segment"));
         }
         Ok(Found::Batch(Located {
             header,

@@ -121,7 +121,10 @@ fn try_check_log<D: Disk>(
         .chain([None]);
     for (base, next) in files.segments.iter().copied().zip(nexts) {
         let span = Span { base, next };
-        check_gap(base, bounds.end, known, findings);
+        // Behind damage nobody knows how far the segment went.
+        if bounds.is_end_sound {
+            check_gap(base, bounds.end, known, findings);
+        }
         let mut visitors = Visitors {
             indexes: check_indexes_of(disk, dir, span, findings),
             epochs: &mut epochs,
@@ -135,6 +138,9 @@ fn try_check_log<D: Disk>(
         bounds.is_whole &= walked.is_whole;
         bounds.is_end_sound = !walked.has_bad_tail;
         progress(findings.report().bytes);
+        if walked.is_cut {
+            break;
+        }
     }
     let start = if known.is_metadata {
         metadata_log::oldest_snapshot(&files)
@@ -323,7 +329,7 @@ fn check_gap(base: Offset, end: Offset, known: &Checkpointed, findings: &mut Fin
     let judged = if known.is_metadata {
         (Severity::Damage, BrokerAction::Refuse)
     } else if known.high_watermark.is_some_and(|it| it > end) {
-        (Severity::Loss, BrokerAction::ServeCorrupt)
+        (Severity::Loss, BrokerAction::Nothing)
     } else {
         (Severity::Normal, BrokerAction::Nothing)
     };

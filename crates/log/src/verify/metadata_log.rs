@@ -122,7 +122,7 @@ fn check_snapshot<D: Disk>(
 ) -> Result<Option<(u64, &'static str)>, DiskError> {
     let file = disk.open(path, OpenMode::Read)?;
     let size = file.len()?;
-    let mut scanner = Scanner::bodies(file, size);
+    let mut scanner = Scanner::bodies(file, Offset::ZERO, size);
     let (mut at, mut expected) = (0, Offset::ZERO);
     let mut last = None;
     loop {

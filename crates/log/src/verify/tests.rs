@@ -627,10 +627,7 @@ fn a_segment_that_is_missing_is_told() {
             remove(files, &format!("plain-2/00000000000000000075.{extension}"));
         }
     };
-    expect_one(
-        gone,
-        "loss plain-2 00000000000000000110.log - 75 serve-corrupt",
-    );
+    expect_one(gone, "loss plain-2 00000000000000000110.log - 75 nothing");
 }
 
 #[test]

@@ -37,6 +37,8 @@ pub(super) struct Walked {
     pub(super) is_whole: bool,
     /// Whether it ends in bad bytes: then there was more once than up to `end`.
     pub(super) has_bad_tail: bool,
+    /// Whether a broker cuts the log there, so that later segments go.
+    pub(super) is_cut: bool,
 }
 
 /// Visits the batches of one segment, which should begin at `expected` or later.
@@ -58,13 +60,14 @@ pub(super) fn walk<D: Disk>(
     let size = file.len()?;
     findings.report().segments += 1;
     findings.report().bytes += size;
-    let mut scanner = Scanner::bodies(file, size);
+    let mut scanner = Scanner::bodies(file, span.base, size);
     let mut expected = expected.max(span.base);
     let mut at = 0;
     let mut walked = Walked {
         end: expected,
         is_whole: true,
         has_bad_tail: false,
+        is_cut: false,
     };
     loop {
         match scanner.batch_at(at, expected)? {
@@ -86,11 +89,20 @@ pub(super) fn walk<D: Disk>(
                 let below = span.next.unwrap_or(Offset::MAX);
                 let next = scanner.resync(at + 1..u64::MAX, expected, below)?;
                 let is_followed = next.is_some() || span.next.is_some();
-                let judged = judge(expected, is_followed, known);
-                let until = next.as_ref().map_or(size, |batch| batch.position);
-                let what = format!("{what}; {} bytes are no batches", until - at);
+                let judged = judge(expected, is_followed, span.next.is_some(), known);
+                walked.is_cut = matches!(judged.1, BrokerAction::Cut | BrokerAction::CutAndAlarm);
+                let until = next
+                    .as_ref()
+                    .filter(|_| !walked.is_cut)
+                    .map_or(size, |it| it.position);
+                let behind = if walked.is_cut && is_followed {
+                    ", and all behind them"
+                } else {
+                    ""
+                };
+                let what = format!("{what}: {} bytes{behind}", until - at);
                 findings.add(judged, &name, At::batch(at, expected), what);
-                let Some(batch) = next else {
+                let Some(batch) = next.filter(|_| !walked.is_cut) else {
                     walked.has_bad_tail = true;
                     break;
                 };
@@ -110,6 +122,7 @@ pub(super) fn walk<D: Disk>(
 pub(super) fn judge(
     expected: Offset,
     is_followed: bool,
+    is_rolled: bool,
     known: &Checkpointed,
 ) -> (Severity, BrokerAction) {
     if known.is_metadata {
@@ -120,7 +133,8 @@ pub(super) fn judge(
         };
     }
     let high_watermark = known.high_watermark.unwrap_or(Offset::ZERO);
-    if expected < known.recovery_point || (expected < high_watermark && is_followed) {
+    let is_flushed = expected < known.recovery_point || (known.is_clean && is_rolled);
+    if is_flushed || (expected < high_watermark && is_followed) {
         (Severity::Damage, BrokerAction::ServeCorrupt)
     } else if expected < high_watermark {
         (Severity::Loss, BrokerAction::CutAndAlarm)
@@ -136,16 +150,6 @@ fn fits(batch: &Located, span: Span, name: &str, findings: &mut Findings<'_>) ->
     if span.next.is_some_and(|next| last >= next) {
         let what = "the batch reaches into the next segment: an unfinished truncation";
         findings.add((Severity::Normal, BrokerAction::Cut), name, at, what);
-        return false;
-    }
-    if last.distance_from(span.base) > i64::from(i32::MAX) {
-        let what = "the batch is too far from the segment's base for an index entry";
-        findings.add(
-            (Severity::Damage, BrokerAction::TakeOffline),
-            name,
-            at,
-            what,
-        );
         return false;
     }
     true
