@@ -1,3 +1,4 @@
+use std::collections::VecDeque;
 use std::fmt;
 use std::io;
 use std::marker::PhantomData;
@@ -40,21 +41,23 @@ pub(crate) struct Answer<C> {
 struct Shared {
     peer: Arc<str>,
     versions: PeerVersions,
-    protocol: Mutex<ClientConnection<Due>>,
+    exchange: Mutex<Exchange>,
     closed: watch::Sender<Option<ClientError>>,
 }
 
 type Answers = oneshot::Receiver<Result<Option<Response>, ClientError>>;
 
-/// Whom to answer; shared, so that a request that cannot be sent is answered too.
-#[derive(Clone)]
-struct Waiter(Arc<Mutex<Option<AnswerSender>>>);
-
 type AnswerSender = oneshot::Sender<Result<Option<Response>, ClientError>>;
+
+struct Exchange {
+    protocol: ClientConnection<()>,
+    /// Who waits, in step with what `protocol` waits for.
+    due: VecDeque<Due>,
+}
 
 /// Whom to answer, and what must stay until then.
 struct Due {
-    waiter: Waiter,
+    answer: AnswerSender,
     /// The request's bytes. They live until the answer or the end of the connection, whatever the
     /// caller does: a buffer must not be used again while it may still be on its way.
     _body: Bytes,
@@ -63,7 +66,7 @@ struct Due {
 struct Outgoing {
     request: Request,
     version_max: i16,
-    waiter: Waiter,
+    answer: AnswerSender,
 }
 
 /// Requests that wait to be written; senders wait beyond that.
@@ -114,7 +117,10 @@ impl Connection {
         let shared = Arc::new(Shared {
             peer: peer.into(),
             versions,
-            protocol: Mutex::new(protocol),
+            exchange: Mutex::new(Exchange {
+                protocol,
+                due: VecDeque::new(),
+            }),
             closed: watch::Sender::new(None),
         });
         let (outgoing, requests) = mpsc::channel(OUTGOING_MAX);
@@ -180,11 +186,10 @@ impl Connection {
         version_max: i16,
     ) -> Result<Answer<C>, ClientError> {
         let (answer, receiver) = oneshot::channel();
-        let waiter = Waiter(Arc::new(Mutex::new(Some(answer))));
         let outgoing = Outgoing {
             request: request.into(),
             version_max,
-            waiter,
+            answer,
         };
         if self.outgoing.send(outgoing).await.is_err() {
             return Err(self.shared.why_closed());
@@ -230,8 +235,8 @@ impl<C: Call> Answer<C> {
 }
 
 impl Shared {
-    fn lock(&self) -> MutexGuard<'_, ClientConnection<Due>> {
-        self.protocol.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Exchange> {
+        self.exchange.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn closed(&self, why: &str) -> ClientError {
@@ -268,20 +273,31 @@ impl Shared {
             closed.get_or_insert_with(|| why.clone());
             first
         });
-        let due: Vec<_> = self.lock().take_waiting().collect();
+        let due = std::mem::take(&mut self.lock().due);
         for waiting in due {
-            waiting.waiter.tell(Err(why.clone()));
+            tell(waiting.answer, Err(why.clone()));
         }
     }
 
     /// Takes an answer's frame to whoever waits for it.
     fn deliver(&self, frame: &Bytes) -> Result<(), ClientError> {
-        let received = self.lock().handle_frame(frame);
+        let (received, due) = {
+            let mut exchange = self.lock();
+            let received = exchange.protocol.handle_frame(frame);
+            let is_answer = matches!(received, Ok(Received::Answer { .. }));
+            (
+                received,
+                if is_answer {
+                    exchange.due.pop_front()
+                } else {
+                    None
+                },
+            )
+        };
         let why = match received {
-            Ok(Received::Answer {
-                context, response, ..
-            }) => {
-                context.waiter.tell(Ok(Some(response)));
+            Ok(Received::Answer { response, .. }) => {
+                let due = due.expect("everything that is waited for has somebody who waits");
+                tell(due.answer, Ok(Some(response)));
                 return Ok(());
             }
             Ok(Received::Ready | Received::AskAgain(_)) => "it negotiates twice".to_owned(),
@@ -299,22 +315,29 @@ impl Shared {
         let Outgoing {
             request,
             version_max,
-            waiter,
+            answer,
         } = outgoing;
         let (is_silent, body) = match &request {
             Request::Produce(produce) => (produce.acks() == 0, produce.body().clone()),
             _ => (false, Bytes::new()),
         };
-        let due = Due {
-            waiter: waiter.clone(),
-            _body: body,
-        };
-        let sent = self.lock().send(&request, version_max, due);
+        let mut exchange = self.lock();
+        let sent = exchange.protocol.send(&request, version_max, ());
         let why = match sent {
-            Ok(frame) => {
+            Ok(frame) if is_silent => {
                 return Some(Begun {
                     frame,
-                    written: is_silent.then_some(waiter),
+                    written: Some(answer),
+                });
+            }
+            Ok(frame) => {
+                exchange.due.push_back(Due {
+                    answer,
+                    _body: body,
+                });
+                return Some(Begun {
+                    frame,
+                    written: None,
                 });
             }
             Err(SendError::NotReady) => self.why_closed(),
@@ -325,25 +348,21 @@ impl Shared {
                 why: why.to_string(),
             },
         };
-        waiter.tell(Err(why));
+        drop(exchange);
+        tell(answer, Err(why));
         None
     }
 }
 
-impl Waiter {
-    /// Tells the outcome, once. Whoever waited may have given up; then there is nobody to tell.
-    fn tell(&self, outcome: Result<Option<Response>, ClientError>) {
-        let sender = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(sender) = sender {
-            drop(sender.send(outcome));
-        }
-    }
+/// Whoever waited may have given up; then there is nobody to tell.
+fn tell(answer: AnswerSender, outcome: Result<Option<Response>, ClientError>) {
+    drop(answer.send(outcome));
 }
 
 struct Begun {
     frame: OutFrame,
     /// To be told that the request is written, when no answer comes.
-    written: Option<Waiter>,
+    written: Option<AnswerSender>,
 }
 
 async fn write_loop(
@@ -370,14 +389,14 @@ async fn write_loop(
             shared.close(&shared.closed(&format!("writing failed: {why}")));
             break;
         }
-        if let Some(waiter) = written {
-            waiter.tell(Ok(None));
+        if let Some(answer) = written {
+            tell(answer, Ok(None));
         }
     }
     requests.close();
     shared.close(&shared.closed("it was closed here"));
     while let Some(outgoing) = requests.recv().await {
-        outgoing.waiter.tell(Err(shared.why_closed()));
+        tell(outgoing.answer, Err(shared.why_closed()));
     }
 }
 

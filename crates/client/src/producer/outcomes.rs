@@ -141,6 +141,8 @@ fn fate_of(
     result: Result<Option<&PartitionProduceResponse>, ClientError>,
 ) -> Fate {
     let result = match result {
+        // After nonsense the connection is gone, and what it carried may be in the log or not.
+        Err(why @ ClientError::Misbehaved { .. }) => return Fate::Again(why),
         Err(why) if why.is_retriable() => return Fate::Again(why),
         Err(why) => return Fate::GivenUp(why),
         Ok(None) => {
