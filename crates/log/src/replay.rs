@@ -43,20 +43,21 @@ pub(crate) fn apply<F: highwater_disk::DiskFile>(
     Ok(state.apply(&producer_batch(&batch.header, &bytes)))
 }
 
-/// Visits the headers of the batches of `segment` that end above `from`.
+/// Visits the batches of `segment` that end above `from`. Their checksums are looked at: a header
+/// in damage would bring producers, transactions and epochs that never were.
 pub(crate) fn walk<D: Disk>(
     segment: &LogSegment<D>,
     from: Offset,
     mut visit: impl FnMut(&Located, &Scanner<D::File>) -> Result<(), DiskError>,
 ) -> Result<(), DiskError> {
-    let mut scanner = segment.headers()?;
+    let mut scanner = segment.bodies()?;
     let mut position = segment
         .offset_index
         .lookup(from)?
         .map_or(0, |entry| entry.position);
     let mut expected = segment.base_offset;
     loop {
-        match scanner.header_at(position, expected)? {
+        match scanner.batch_at(position, expected)? {
             Found::Batch(batch) => {
                 position = batch.end();
                 expected = batch.header.next_offset();

@@ -133,7 +133,7 @@ fn a_cut_far_back_drops_segments_and_survives_a_restart() {
     assert!(
         names(&disk)
             .iter()
-            .any(|name| name.ends_with(".log.deleted"))
+            .any(|name| name.ends_with(".log.truncated.deleted"))
     );
     files.run(&Blocking::enter()).unwrap();
     assert!(!names(&disk).iter().any(|name| name.ends_with(".deleted")));

@@ -1,4 +1,4 @@
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use highwater_disk::{Blocking, Disk, DiskError};
 use highwater_types::{Mono, Now, Offset};
@@ -12,6 +12,8 @@ use crate::segment::LogSegment;
 #[derive(Debug)]
 pub struct RemovedFiles<D: Disk> {
     disk: D,
+    /// The log's directory.
+    dir: PathBuf,
     paths: Vec<PathBuf>,
     not_before: Mono,
 }
@@ -45,30 +47,50 @@ impl<D: Disk> RemovedFiles<D> {
     /// # Errors
     /// What the disk says of the first that it does not remove; the others are tried all the same.
     pub fn run(self, b: &Blocking) -> Result<(), DiskError> {
-        let mut result = Ok(());
+        if self.paths.is_empty() {
+            return Ok(());
+        }
+        // The new names first: a segment that is gone without a trace would be a hole.
+        let mut result = match self.disk.sync_dir(&self.dir, b) {
+            // The whole log was deleted meanwhile.
+            Err(why) if why.is_not_found() => return Ok(()),
+            result => result,
+        };
         for path in &self.paths {
             result = result.and(self.disk.remove(path, b));
         }
         result
     }
 
-    pub(super) const fn none(disk: D, not_before: Mono) -> Self {
-        Self {
-            disk,
-            paths: Vec::new(),
-            not_before,
-        }
-    }
-
-    /// Renames `path` to `.deleted`. A file that is not there needs none of it.
-    pub(super) fn retire(&mut self, path: &std::path::Path) -> Result<(), DiskError> {
-        let to = with_suffix(path, ".deleted");
+    /// Renames `path` out of the way. A file that is not there needs none of it.
+    pub(super) fn retire(&mut self, path: &Path, why: Retire) -> Result<(), DiskError> {
+        let to = with_suffix(path, why.suffix());
         match self.disk.rename(path, &to) {
             Ok(()) => self.paths.push(to),
             Err(why) if why.is_not_found() => {}
             Err(why) => return Err(why),
         }
         Ok(())
+    }
+}
+
+/// Why a file is taken out of service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Retire {
+    /// It is past retention.
+    Deleted,
+    /// Its records were cut off.
+    Truncated,
+}
+
+impl Retire {
+    /// Kafka removes whatever ends in `.deleted` at its start. Recovery tells the two apart: a
+    /// segment that is missing since retention deleted it is no loss.
+    const fn suffix(self) -> &'static str {
+        match self {
+            Self::Deleted => ".deleted",
+            Self::Truncated => ".truncated.deleted",
+        }
     }
 }
 
@@ -97,7 +119,7 @@ impl<D: Disk> PartitionLog<D> {
         while deleted < count && result.is_ok() {
             let first = self.segments.front().map(|segment| segment.base_offset);
             let Some(base_offset) = first else { break };
-            result = self.retire_segment(base_offset, &mut files);
+            result = self.retire_segment(base_offset, Retire::Deleted, &mut files);
             if result.is_ok() {
                 self.segments.pop_front();
                 deleted += 1;
@@ -189,7 +211,12 @@ impl<D: Disk> PartitionLog<D> {
 
     pub(super) fn removed_files(&self, now: Now) -> RemovedFiles<D> {
         let not_before = now.mono.plus(self.config.file_delete_delay_ms);
-        RemovedFiles::none(self.disk.clone(), not_before)
+        RemovedFiles {
+            disk: self.disk.clone(),
+            dir: self.dir.clone(),
+            paths: Vec::new(),
+            not_before,
+        }
     }
 
     /// Renames the files of a segment to `.deleted`, its batches first: without them the rest is
@@ -197,10 +224,11 @@ impl<D: Disk> PartitionLog<D> {
     pub(super) fn retire_segment(
         &mut self,
         base_offset: Offset,
+        why: Retire,
         files: &mut RemovedFiles<D>,
     ) -> Result<(), DiskError> {
         for kind in FileKind::ALL {
-            files.retire(&segment_file(&self.dir, base_offset, kind))?;
+            files.retire(&segment_file(&self.dir, base_offset, kind), why)?;
         }
         self.flush
             .snapshots

@@ -1,6 +1,7 @@
 use highwater_disk::{Disk, DiskError};
 use highwater_types::{Now, Offset};
 
+use super::retain::Retire;
 use super::{Fence, PartitionLog, RemovedFiles};
 use crate::names::{FileKind, LogFile, Stage, segment_file};
 use crate::producer_state::ProducerState;
@@ -57,7 +58,7 @@ impl<D: Disk> PartitionLog<D> {
         let mut files = self.removed_files(now);
         self.recent.clear();
         while let Some(base_offset) = self.segments.back().map(|segment| segment.base_offset) {
-            self.retire_segment(base_offset, &mut files)?;
+            self.retire_segment(base_offset, Retire::Truncated, &mut files)?;
             self.segments.pop_back();
         }
         self.begin_segment(now, offset)?;
@@ -103,7 +104,7 @@ impl<D: Disk> PartitionLog<D> {
                 active.finish()?;
                 return Ok(Some(end));
             }
-            self.retire_segment(base_offset, files)?;
+            self.retire_segment(base_offset, Retire::Truncated, files)?;
             self.segments.pop_back();
             if base_offset <= offset {
                 return Ok(Some(end));
@@ -204,7 +205,10 @@ impl<D: Disk> PartitionLog<D> {
             .into_iter()
             .filter(|offset| beyond(*offset))
         {
-            files.retire(&segment_file(&self.dir, offset, FileKind::Snapshot))?;
+            files.retire(
+                &segment_file(&self.dir, offset, FileKind::Snapshot),
+                Retire::Truncated,
+            )?;
         }
         Ok(())
     }

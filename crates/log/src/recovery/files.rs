@@ -1,4 +1,4 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use highwater_disk::{Blocking, Disk, DiskError, EntryKind, OpenMode};
@@ -27,6 +27,8 @@ pub(super) struct Files {
     pub(super) segments: BTreeMap<Offset, SegmentFiles>,
     /// Offsets of producer snapshots, rising.
     pub(super) snapshots: Vec<Offset>,
+    /// Base offsets of segments that retention had deleted and whose files waited to be removed.
+    pub(super) deleted: BTreeSet<Offset>,
 }
 
 /// Finishes or undoes what was under way when the log was last closed, as Kafka does, and lists
@@ -37,9 +39,11 @@ pub(super) fn tidy<D: Disk>(
     report: &mut RecoveryReport,
     b: &Blocking,
 ) -> Result<Files, DiskError> {
-    remove_leftovers(disk, dir, report, b)?;
+    let mut files = Files {
+        deleted: remove_leftovers(disk, dir, report, b)?,
+        ..Files::default()
+    };
     complete_swaps(disk, dir, report, b)?;
-    let mut files = Files::default();
     let listed = list(disk, dir)?;
     for (name, file, len) in &listed {
         if file.stage != Stage::Live {
@@ -68,31 +72,32 @@ pub(super) fn tidy<D: Disk>(
     Ok(files)
 }
 
-/// Files that wait to be removed, a cleaner's unfinished work, and unfinished replacements of
-/// small files.
+/// Removes files that waited for it, a cleaner's unfinished work, and unfinished replacements of
+/// small files. Returns the segments that retention had deleted.
 fn remove_leftovers<D: Disk>(
     disk: &D,
     dir: &Path,
     report: &mut RecoveryReport,
     b: &Blocking,
-) -> Result<(), DiskError> {
+) -> Result<BTreeSet<Offset>, DiskError> {
+    let listed = list(disk, dir)?;
+    let bases_of = |stage| {
+        let staged = listed
+            .iter()
+            .filter(move |(_, file, _)| file.stage == stage);
+        staged.map(|(_, file, _)| file.base)
+    };
+    let deleted = bases_of(Stage::Deleted).collect();
+    let first_cleaned = bases_of(Stage::Cleaned).min();
     for entry in disk.list(dir)? {
-        if entry.kind == EntryKind::File && entry.name.ends_with(".tmp") {
+        let is_file = entry.kind == EntryKind::File;
+        if is_file && (entry.name.ends_with(".tmp") || entry.name.ends_with(".deleted")) {
             disk.remove(&dir.join(&entry.name), b)?;
         }
     }
-    let listed = list(disk, dir)?;
-    let cleaned = listed
-        .iter()
-        .filter(|(_, file, _)| file.stage == Stage::Cleaned);
-    let first_cleaned = cleaned.map(|(_, file, _)| file.base).min();
     for (name, file, _) in &listed {
         let why = match file.stage {
-            Stage::Live => continue,
-            Stage::Deleted => {
-                disk.remove(&dir.join(name), b)?;
-                continue;
-            }
+            Stage::Live | Stage::Deleted => continue,
             Stage::Cleaned => "it is a cleaner's unfinished work",
             // The cleaner was still at work, so the originals are all there.
             Stage::Swap if first_cleaned.is_some_and(|first| file.base >= first) => {
@@ -102,7 +107,7 @@ fn remove_leftovers<D: Disk>(
         };
         remove(disk, dir, name, why, report, b)?;
     }
-    Ok(())
+    Ok(deleted)
 }
 
 /// Puts cleaned segments in the place of those that they cover. A crash in between leaves the

@@ -98,7 +98,8 @@ impl<D: Disk> OpenLog<D> {
         let mut segments = Segments::new(&self, &files, &mut report, progress);
         let left = segments.open_all(&files)?;
         let found = segments.into_found();
-        for base_offset in left {
+        // Newest first: a crash in between leaves no hole.
+        for base_offset in left.into_iter().rev() {
             self.remove_segment(base_offset, b)?;
         }
         self.assemble(files, found, report, b)

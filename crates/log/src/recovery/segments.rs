@@ -42,6 +42,9 @@ pub(super) struct Segments<'a, D: Disk> {
     told_bytes: u64,
     report: &'a mut RecoveryReport,
     found: SegmentsFound<D>,
+    /// Offsets are missing between or inside batches, as compaction leaves them, whatever the
+    /// topic is configured to now.
+    looks_compacted: bool,
 }
 
 /// What to do about bytes that are no batch.
@@ -74,6 +77,7 @@ impl<'a, D: Disk> Segments<'a, D> {
                 cut_bytes: 0,
                 is_tail_damaged: false,
             },
+            looks_compacted: open.config.compacts,
         };
         let to_scan = files
             .segments
@@ -93,6 +97,7 @@ impl<'a, D: Disk> Segments<'a, D> {
             } else {
                 self.open_one(*base, found, next)?
             };
+            let is_cut = is_cut || next.is_some_and(|next| self.judge_hole(files, next));
             if is_cut {
                 let left: Vec<Offset> = rest.clone().map(|(base, _)| *base).collect();
                 self.found.cut_bytes += rest.map(|(_, files)| files.log).sum::<u64>();
@@ -165,7 +170,14 @@ impl<'a, D: Disk> Segments<'a, D> {
                     segment.is_dirty = true;
                     return Ok(false);
                 }
+                Found::Batch(batch) if self.is_stale(&batch, expected) => {
+                    let what = "batches of an older leader epoch";
+                    self.cut(segment, position, files.log, what)?;
+                    return Ok(true);
+                }
                 Found::Batch(batch) => {
+                    self.looks_compacted |= batch.header.base_offset > expected
+                        || batch.header.record_count <= batch.header.last_offset_delta;
                     segment.skip_to(position);
                     segment.note(&batch.header, self.open.config.index_interval_bytes);
                     self.see_epoch(&batch);
@@ -296,6 +308,16 @@ impl<'a, D: Disk> Segments<'a, D> {
         Ok(())
     }
 
+    /// Epochs never fall along a log. Where they do, a truncation was half undone by a loss of
+    /// power: what follows had been cut off.
+    fn is_stale(&self, batch: &Located, at: Offset) -> bool {
+        let newest = self.found.epochs_seen.last().map(|entry| entry.epoch);
+        let epoch = batch.header.leader_epoch;
+        at >= self.open.recovery_point
+            && epoch >= LeaderEpoch::ZERO
+            && newest.is_some_and(|newest| epoch < newest)
+    }
+
     fn see_epoch(&mut self, batch: &Located) {
         let epoch = batch.header.leader_epoch;
         let is_new = self
@@ -320,6 +342,44 @@ impl<'a, D: Disk> Segments<'a, D> {
                 total_bytes: self.total_bytes,
             });
         }
+    }
+
+    /// After an unclean stop: what to do when the newest opened segment ends below `next`, where
+    /// the next one begins. The name of a segment's file may not have survived. Returns whether
+    /// everything from there on goes.
+    fn judge_hole(&mut self, files: &Files, next: Offset) -> bool {
+        let Some(last) = self.found.opened.last_mut() else {
+            return false;
+        };
+        let (base_offset, from) = (last.base_offset, last.end_offset);
+        let was_deleted = files.deleted.range(from..next).next().is_some();
+        if from >= next
+            || was_deleted
+            || self.open.clean_shutdown
+            || self.looks_compacted
+            || from < self.open.recovery_point
+        {
+            return false;
+        }
+        let what = "no segment";
+        if from >= self.open.high_watermark {
+            self.report.add(Finding::TornTail {
+                base_offset,
+                end: from,
+                bytes: 0,
+                what,
+            });
+            return true;
+        }
+        let range = DamagedRange { from, to: next };
+        self.found.damage.add(range);
+        self.report.add(Finding::Damage {
+            base_offset,
+            position: last.size,
+            range,
+            what,
+        });
+        false
     }
 
     /// Opens a segment without reading it whole: its indexes are checked against a few batches,

@@ -304,12 +304,20 @@ impl<D: Disk> LogSegment<D> {
 
     /// A reader of the segment's headers.
     pub(crate) fn headers(&self) -> Result<Scanner<D::File>, DiskError> {
-        Ok(Scanner::headers(Arc::clone(self.file()?), self.base_offset, self.size))
+        Ok(Scanner::headers(
+            Arc::clone(self.file()?),
+            self.base_offset,
+            self.size,
+        ))
     }
 
     /// A reader of the segment's batches.
     pub(crate) fn bodies(&self) -> Result<Scanner<D::File>, DiskError> {
-        Ok(Scanner::bodies(Arc::clone(self.file()?), self.base_offset, self.size))
+        Ok(Scanner::bodies(
+            Arc::clone(self.file()?),
+            self.base_offset,
+            self.size,
+        ))
     }
 
     /// Finds the first batch that ends at or above `target`.
