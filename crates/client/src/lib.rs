@@ -6,6 +6,7 @@
 mod admin;
 mod cluster;
 mod config;
+mod consumer;
 mod error;
 mod metadata;
 mod net;
@@ -15,6 +16,9 @@ mod producer;
 pub use crate::admin::{ClusterBroker, ClusterDescription, ConfigResource, CreatedTopic, NewTopic};
 pub use crate::cluster::Client;
 pub use crate::config::ClientConfig;
+pub use crate::consumer::{
+    Consumer, ConsumerConfig, FetchedBatch, OffsetReset, PartitionRecords, StartAt,
+};
 pub use crate::error::ClientError;
 pub use crate::metadata::{BrokerMetadata, Metadata, PartitionMetadata, TopicMetadata};
 pub use crate::net::{Call, Connection};

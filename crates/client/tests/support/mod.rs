@@ -1,6 +1,10 @@
 //! A scripted peer on a loopback socket: one broker of one partition's log, whose answers a test
 //! may replace.
-#![allow(dead_code, unreachable_pub, reason = "each test file uses its part of this module")]
+#![allow(
+    dead_code,
+    unreachable_pub,
+    reason = "each test file uses its part of this module"
+)]
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -241,7 +245,13 @@ async fn serve(mut stream: TcpStream, state: Arc<Mutex<State>>) {
                 tokio::time::sleep(std::time::Duration::from_millis(pause.as_u64())).await;
                 usual.map(|answer| answer.encode(version).unwrap())
             }
-            Reaction::Usual => usual.map(|answer| answer.encode(version).unwrap()),
+            Reaction::Usual => {
+                // An empty fetch waits, as far as a test has time for it.
+                if matches!(&usual, Some(Response::Fetch(it)) if it.responses.is_empty()) {
+                    tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+                }
+                usual.map(|answer| answer.encode(version).unwrap())
+            }
         };
         if let Some(body) = body {
             write(&mut stream, correlation_id, header_version, &body).await;
@@ -340,7 +350,7 @@ impl FakeLog {
                     partitions: topic
                         .partitions
                         .iter()
-                        .map(|it| self.list(it.partition_index, it.timestamp))
+                        .map(|it| self.list(it.partition_index, it.timestamp, version))
                         .collect(),
                 });
                 ListOffsetsResponse {
@@ -470,7 +480,7 @@ impl FakeLog {
         partition.end_offset = header.next_offset().raw();
     }
 
-    fn list(&self, index: i32, timestamp: i64) -> ListOffsetsPartitionResponse {
+    fn list(&self, index: i32, timestamp: i64, version: i16) -> ListOffsetsPartitionResponse {
         let partition = &self.partitions[usize::try_from(index).unwrap()];
         let offset = match timestamp {
             -1 => partition.end_offset,
@@ -481,7 +491,7 @@ impl FakeLog {
             partition_index: index,
             timestamp: -1,
             offset,
-            leader_epoch: self.leader_epoch,
+            leader_epoch: if version >= 4 { self.leader_epoch } else { -1 },
             ..Default::default()
         }
     }
