@@ -99,9 +99,6 @@ fn open_and_close(log: &FixtureLog, clean: bool) -> Result<(MemDisk, Option<Seve
         disk.replace(Path::new(file), &bytes, &b)?;
     }
     disk.replace(Path::new(".kafka_cleanshutdown"), b"", &b)?;
-    if std::env::var_os("SHOW").is_some() {
-        eprintln!("{report}");
-    }
     Ok((disk, report.severity()))
 }
 
@@ -215,7 +212,11 @@ fn one_damage(log: &FixtureLog, stop: Stop, what: &str) {
                 let kept = [BrokerAction::ServeCorrupt, BrokerAction::Nothing];
                 was_there && kept.contains(&finding.action)
             }
-            Severity::Loss => was_there && finding.action == BrokerAction::Nothing,
+            // A hole between segments, which once closed reads as a cleaner's work.
+            Severity::Loss => {
+                let was_told = before.findings.iter().any(|it| it.file == finding.file);
+                was_told && finding.action == BrokerAction::Nothing
+            }
         };
         assert!(
             is_expected,
@@ -262,5 +263,5 @@ fn every_damage_is_foretold_and_gone_after_opening() {
             tried += all_damages_of(name, stop);
         }
     }
-    assert!(tried > 1000, "{tried}");
+    assert!(tried > 5000, "{tried}");
 }

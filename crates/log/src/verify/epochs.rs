@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use highwater_disk::{Disk, DiskError};
-use highwater_types::{LeaderEpoch, Offset};
+use highwater_types::LeaderEpoch;
 
 use super::log::{Bounds, Checkpointed};
 use super::report::{At, BrokerAction, Findings};
@@ -16,7 +16,6 @@ use crate::segment::scan::{Located, Scanner};
 #[derive(Debug, Default)]
 pub(super) struct EpochCheck {
     from_batches: LeaderEpochCache,
-    falls_at: Option<(Offset, LeaderEpoch)>,
 }
 
 impl<F> Visitor<F> for EpochCheck {
@@ -26,10 +25,7 @@ impl<F> Visitor<F> for EpochCheck {
             .from_batches
             .latest()
             .map_or(LeaderEpoch::NONE, |it| it.epoch);
-        if epoch < latest {
-            self.falls_at.get_or_insert((base, epoch));
-        }
-        // Batches that no leader stamped have no epoch.
+        // Batches that no leader stamped have no epoch, and one that falls is told by the walk.
         if epoch < latest.max(LeaderEpoch::ZERO) {
             return Ok(());
         }
@@ -49,11 +45,6 @@ impl EpochCheck {
         findings: &mut Findings<'_>,
     ) {
         let file = leader_epochs::FILE;
-        if let Some((offset, epoch)) = self.falls_at {
-            let what = format!("the batch is of leader epoch {epoch}, one before of a newer");
-            let judged = (crate::recovery::Severity::Damage, BrokerAction::Nothing);
-            findings.add(judged, "", At::offset(offset), what);
-        }
         let Some(bytes) = super::directory::read(disk, &dir.join(file), file, findings) else {
             return;
         };

@@ -1,5 +1,6 @@
 //! One log: its files, its segments, and what the checkpoints say of it.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use highwater_disk::{Disk, DiskError, DiskFile, EntryKind};
@@ -11,7 +12,7 @@ use super::indexes::IndexCheck;
 use super::metadata_log;
 use super::producers::ProducerCheck;
 use super::report::{At, BrokerAction, Findings};
-use super::walk::{Span, Visitor, Walked, walk};
+use super::walk::{Span, Visitor, Walk};
 use crate::checkpoint::{leader_epochs, partition_metadata};
 use crate::names::{FileKind, LogFile, Stage, segment_file};
 use crate::recovery::Severity;
@@ -60,8 +61,10 @@ pub(super) struct LogFiles {
     pub(super) metadata_snapshots: Vec<String>,
     has_partition_metadata: bool,
     pub(super) has_quorum_state: bool,
-    /// Files that wait to be removed.
-    deleted: usize,
+    /// Base offsets of segments whose files wait to be removed.
+    deleted: BTreeSet<Offset>,
+    /// How many files wait to be removed.
+    deleted_files: usize,
     /// Files of steps that were not finished.
     unfinished: usize,
 }
@@ -112,6 +115,7 @@ fn try_check_log<D: Disk>(
     };
     let mut epochs = EpochCheck::default();
     let mut producers = ProducerCheck::new(disk, dir, first_base, &files.snapshots, findings);
+    let mut walk = Walk::new(disk, dir, known);
     let nexts = files
         .segments
         .iter()
@@ -121,17 +125,25 @@ fn try_check_log<D: Disk>(
         .chain([None]);
     for (base, next) in files.segments.iter().copied().zip(nexts) {
         let span = Span { base, next };
+        if base > bounds.end {
+            bounds.is_whole = false;
+            producers.blind();
+        }
         // Behind damage nobody knows how far the segment went.
-        if bounds.is_end_sound {
-            check_gap(base, bounds.end, known, findings);
+        if bounds.is_end_sound && walk.gap(base, bounds.end, &files.deleted, findings) {
+            bounds.is_end_sound = false;
+            break;
         }
         let mut visitors = Visitors {
             indexes: check_indexes_of(disk, dir, span, findings),
             epochs: &mut epochs,
             producers: &mut producers,
         };
-        let walked: Walked = walk(disk, dir, span, base, known, findings, &mut visitors)?;
+        let walked = walk.segment(span, findings, &mut visitors)?;
         visitors.indexes.end(walked.is_whole, findings);
+        if !walked.is_whole {
+            producers.blind();
+        }
         let compacted = known.may_be_compacted;
         producers.end_segment(disk, dir, base, walked.is_whole, compacted, findings);
         bounds.end = walked.end.max(bounds.end);
@@ -173,6 +185,7 @@ impl<F: DiskFile> Visitor<F> for Visitors<'_> {
 
     fn damage(&mut self, next: &Located) {
         self.indexes.damage(next);
+        self.producers.blind();
     }
 }
 
@@ -198,7 +211,7 @@ fn list<D: Disk>(
             }
             _ => match LogFile::parse(name) {
                 Some(file) => sort_in(file, name, &mut files, findings),
-                None if name.ends_with(".deleted") => files.deleted += 1,
+                None if name.ends_with(".deleted") => files.deleted_files += 1,
                 None if name.ends_with(".tmp") || name.ends_with(".part") => files.unfinished += 1,
                 None => findings.note(BrokerAction::Nothing, name, "no file of a log"),
             },
@@ -207,7 +220,7 @@ fn list<D: Disk>(
     for (file, count, what) in [
         (
             "*.deleted",
-            files.deleted,
+            files.deleted_files,
             "deleted files that were not gone yet",
         ),
         (
@@ -228,7 +241,10 @@ fn sort_in(file: LogFile, name: &str, files: &mut LogFiles, findings: &mut Findi
         (Stage::Live, FileKind::Log) => files.segments.push(file.base),
         (Stage::Live, FileKind::Snapshot) => files.snapshots.push(file.base),
         (Stage::Live, kind) => files.sides.push((file.base, kind)),
-        (Stage::Deleted, _) => files.deleted += 1,
+        (Stage::Deleted, _) => {
+            files.deleted.insert(file.base);
+            files.deleted_files += 1;
+        }
         (Stage::Cleaned, _) => {
             findings.note(BrokerAction::Remove, name, "a cleaner's unfinished work");
         }
@@ -314,26 +330,6 @@ fn check_indexes_of<D: Disk>(
         index.as_deref(),
         time_index.as_deref(),
     )
-}
-
-/// Between two segments.
-fn check_gap(base: Offset, end: Offset, known: &Checkpointed, findings: &mut Findings<'_>) {
-    if base <= end || known.may_be_compacted && !known.is_metadata {
-        return;
-    }
-    let name = format!("{:020}.log", base.raw());
-    let what = format!(
-        "offsets {end} to {} are missing before this segment",
-        base.raw() - 1
-    );
-    let judged = if known.is_metadata {
-        (Severity::Damage, BrokerAction::Refuse)
-    } else if known.high_watermark.is_some_and(|it| it > end) {
-        (Severity::Loss, BrokerAction::Nothing)
-    } else {
-        (Severity::Normal, BrokerAction::Nothing)
-    };
-    findings.add(judged, &name, At::offset(end), what);
 }
 
 /// Whether the log reaches as far as the checkpoints say.

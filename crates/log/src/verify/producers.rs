@@ -30,6 +30,8 @@ pub(super) struct ProducerCheck {
     abort_markers: Vec<Offset>,
     /// Producers were seen at all.
     has_producers: bool,
+    /// Batches may be missing: a snapshot that says otherwise may be right.
+    is_blind: bool,
 }
 
 impl<F: DiskFile> Visitor<F> for ProducerCheck {
@@ -92,7 +94,13 @@ impl ProducerCheck {
             aborted: Vec::new(),
             abort_markers: Vec::new(),
             has_producers: false,
+            is_blind: false,
         }
+    }
+
+    /// Damage or a gap was met.
+    pub(super) const fn blind(&mut self) {
+        self.is_blind = true;
     }
 
     /// A segment is over: its transaction index is to list what was aborted in it.
@@ -189,7 +197,9 @@ impl ProducerCheck {
             if *at > offset {
                 break;
             }
-            if let Some(producer) = contradiction(snapshot, &self.state) {
+            if !self.is_blind
+                && let Some(producer) = contradiction(snapshot, &self.state)
+            {
                 self.contradicted.push((*at, producer));
             }
             self.snapshots.pop_first();

@@ -1,9 +1,10 @@
 //! Every batch of a log in order, with what lies between them.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
-use highwater_disk::{Disk, DiskError, DiskFile as _, OpenMode};
-use highwater_types::Offset;
+use highwater_disk::{Disk, DiskError, DiskFile, OpenMode};
+use highwater_types::{LeaderEpoch, Offset};
 
 use super::log::Checkpointed;
 use super::report::{At, BrokerAction, Findings};
@@ -33,7 +34,7 @@ pub(super) struct Span {
 pub(super) struct Walked {
     /// Exclusive: behind the last good batch.
     pub(super) end: Offset,
-    /// Whether bytes that are no batches, or a gap, were met.
+    /// Whether no bad bytes and no gap were met.
     pub(super) is_whole: bool,
     /// Whether it ends in bad bytes: then there was more once than up to `end`.
     pub(super) has_bad_tail: bool,
@@ -41,142 +42,256 @@ pub(super) struct Walked {
     pub(super) is_cut: bool,
 }
 
-/// Visits the batches of one segment, which should begin at `expected` or later.
-pub(super) fn walk<D: Disk>(
-    disk: &D,
-    dir: &Path,
-    span: Span,
-    expected: Offset,
-    known: &Checkpointed,
-    findings: &mut Findings<'_>,
-    visitor: &mut impl Visitor<D::File>,
-) -> Result<Walked, DiskError> {
-    let path = segment_file(dir, span.base, FileKind::Log);
-    let name = path
-        .file_name()
-        .map(|it| it.to_string_lossy().into_owned())
-        .unwrap_or_default();
-    let file = disk.open(&path, OpenMode::Read)?;
-    let size = file.len()?;
-    findings.report().segments += 1;
-    findings.report().bytes += size;
-    let mut scanner = Scanner::bodies(file, span.base, size);
-    let mut expected = expected.max(span.base);
-    let mut at = 0;
-    let mut walked = Walked {
-        end: expected,
-        is_whole: true,
-        has_bad_tail: false,
-        is_cut: false,
-    };
-    loop {
-        match scanner.batch_at(at, expected)? {
-            Found::End => break,
-            Found::Batch(batch) => {
-                if !fits(&batch, span, &name, findings) {
-                    walked.is_whole = false;
-                    break;
-                }
-                walked.is_whole &= follows(&batch, expected, known, &name, findings);
-                visitor.batch(&batch, &scanner)?;
-                findings.report().batches += 1;
-                expected = batch.header.next_offset();
-                walked.end = expected;
-                at = batch.end();
-            }
-            Found::Bad(what) => {
-                walked.is_whole = false;
-                let below = span.next.unwrap_or(Offset::MAX);
-                let next = scanner.resync(at + 1..u64::MAX, expected, below)?;
-                let is_followed = next.is_some() || span.next.is_some();
-                let judged = judge(expected, is_followed, span.next.is_some(), known);
-                walked.is_cut = matches!(judged.1, BrokerAction::Cut | BrokerAction::CutAndAlarm);
-                let until = next
-                    .as_ref()
-                    .filter(|_| !walked.is_cut)
-                    .map_or(size, |it| it.position);
-                let behind = if walked.is_cut && is_followed {
-                    ", and all behind them"
-                } else {
-                    ""
-                };
-                let what = format!("{what}: {} bytes{behind}", until - at);
-                findings.add(judged, &name, At::batch(at, expected), what);
-                let Some(batch) = next.filter(|_| !walked.is_cut) else {
-                    walked.has_bad_tail = true;
-                    break;
-                };
-                visitor.damage(&batch);
-                expected = batch.header.base_offset;
-                at = batch.position;
-            }
-        }
-    }
-    Ok(walked)
+/// Walks the segments of one log, oldest first, and judges what is no batch as opening it does.
+#[derive(Debug)]
+pub(super) struct Walk<'a, D> {
+    disk: &'a D,
+    dir: &'a Path,
+    known: &'a Checkpointed,
+    newest_epoch: LeaderEpoch,
+    /// The leader epoch fell, which is told once.
+    epoch_fell: bool,
+    /// Offsets are missing between or inside batches, as a cleaner leaves them.
+    looks_compacted: bool,
 }
 
-/// What a broker does about bytes that are no batches where the batch at `expected` should be:
-/// the three zones. Below the recovery point they were flushed: rot, never cut. Below the high
-/// watermark they were acknowledged: kept when records follow, else an unflushed loss. Above: a
-/// torn tail.
-pub(super) fn judge(
-    expected: Offset,
-    is_followed: bool,
-    is_rolled: bool,
-    known: &Checkpointed,
-) -> (Severity, BrokerAction) {
-    if known.is_metadata {
-        return if is_followed {
+impl<'a, D: Disk> Walk<'a, D> {
+    pub(super) const fn new(disk: &'a D, dir: &'a Path, known: &'a Checkpointed) -> Self {
+        Self {
+            disk,
+            dir,
+            known,
+            newest_epoch: LeaderEpoch::NONE,
+            epoch_fell: false,
+            looks_compacted: known.may_be_compacted,
+        }
+    }
+
+    /// Visits the batches of one segment.
+    pub(super) fn segment(
+        &mut self,
+        span: Span,
+        findings: &mut Findings<'_>,
+        visitor: &mut impl Visitor<D::File>,
+    ) -> Result<Walked, DiskError> {
+        let path = segment_file(self.dir, span.base, FileKind::Log);
+        let name = path.file_name().map(|it| it.to_string_lossy().into_owned());
+        let name = name.unwrap_or_default();
+        let file = self.disk.open(&path, OpenMode::Read)?;
+        let size = file.len()?;
+        findings.report().segments += 1;
+        findings.report().bytes += size;
+        let mut scanner = Scanner::bodies(file, span.base, size);
+        let (mut at, mut expected) = (0, span.base);
+        let mut walked = Walked {
+            end: expected,
+            is_whole: true,
+            has_bad_tail: false,
+            is_cut: false,
+        };
+        loop {
+            match scanner.batch_at(at, expected)? {
+                Found::End => break,
+                Found::Batch(batch) => {
+                    if !self.belongs(&batch, span, &name, findings, &mut walked) {
+                        break;
+                    }
+                    walked.is_whole &= self.follows(&batch, expected, &name, findings);
+                    visitor.batch(&batch, &scanner)?;
+                    findings.report().batches += 1;
+                    expected = batch.header.next_offset();
+                    walked.end = expected;
+                    at = batch.end();
+                }
+                Found::Bad(what) => {
+                    walked.is_whole = false;
+                    let next = self.behind(&mut scanner, at, expected, span)?;
+                    let is_followed = next.is_some() || span.next.is_some();
+                    let holds_nothing = next.is_none() && span.next == Some(expected);
+                    let judged = if holds_nothing {
+                        (Severity::Normal, BrokerAction::Nothing)
+                    } else {
+                        self.judge(expected, is_followed, span.next.is_some())
+                    };
+                    walked.is_cut = is_cut(judged.1);
+                    let kept = next.filter(|_| !walked.is_cut);
+                    let until = kept.as_ref().map_or(size, |batch| batch.position);
+                    let more = if walked.is_cut && is_followed {
+                        ", and all behind it"
+                    } else {
+                        ""
+                    };
+                    let what = format!("{what}: {} bytes{more}", until - at);
+                    findings.add(judged, &name, At::batch(at, expected), what);
+                    let Some(batch) = kept else {
+                        walked.has_bad_tail = true;
+                        break;
+                    };
+                    visitor.damage(&batch);
+                    expected = batch.header.base_offset;
+                    at = batch.position;
+                }
+            }
+        }
+        Ok(walked)
+    }
+
+    /// Between two segments. Returns whether a broker cuts the log there.
+    pub(super) fn gap(
+        &self,
+        base: Offset,
+        end: Offset,
+        deleted: &BTreeSet<Offset>,
+        findings: &mut Findings<'_>,
+    ) -> bool {
+        if base <= end || self.looks_compacted && !self.known.is_metadata {
+            return false;
+        }
+        let name = format!("{:020}.log", base.raw());
+        let what = format!("offsets {end} to {} are missing before it", base.raw() - 1);
+        let known = self.known;
+        let high_watermark = known.high_watermark.unwrap_or(Offset::ZERO);
+        let was_deleted = deleted.range(end..base).next().is_some();
+        let judged = if known.is_metadata {
             (Severity::Damage, BrokerAction::Refuse)
+        } else if was_deleted {
+            return false;
+        } else if known.is_clean || end < known.recovery_point {
+            // Whether the topic is compacted is not written in the directory.
+            let is_loss = end < high_watermark.max(known.recovery_point);
+            let severity = if is_loss {
+                Severity::Loss
+            } else {
+                Severity::Normal
+            };
+            (severity, BrokerAction::Nothing)
+        } else if end >= high_watermark {
+            (Severity::Normal, BrokerAction::Cut)
+        } else {
+            (Severity::Damage, BrokerAction::ServeCorrupt)
+        };
+        findings.add(judged, &name, At::offset(end), what);
+        is_cut(judged.1)
+    }
+
+    /// The good batch behind bad bytes at `at`: behind the bad batch by its own length, or
+    /// wherever one is found.
+    fn behind(
+        &self,
+        scanner: &mut Scanner<D::File>,
+        at: u64,
+        expected: Offset,
+        span: Span,
+    ) -> Result<Option<Located>, DiskError> {
+        scanner.resync(at + 1..u64::MAX, expected, span.next.unwrap_or(Offset::MAX))
+    }
+
+    /// What a broker does about bytes that are no batches where the batch at `expected` should
+    /// be: the three zones. Below the recovery point they were flushed: rot, never cut. Below
+    /// the high watermark they were acknowledged: kept when records follow, else an unflushed
+    /// loss. Above: a torn tail.
+    fn judge(
+        &self,
+        expected: Offset,
+        is_followed: bool,
+        is_rolled: bool,
+    ) -> (Severity, BrokerAction) {
+        let known = self.known;
+        if known.is_metadata {
+            return if is_followed {
+                (Severity::Damage, BrokerAction::Refuse)
+            } else {
+                (Severity::Normal, BrokerAction::Cut)
+            };
+        }
+        let high_watermark = known.high_watermark.unwrap_or(Offset::ZERO);
+        let is_flushed = expected < known.recovery_point || (known.is_clean && is_rolled);
+        if is_flushed || (expected < high_watermark && is_followed) {
+            (Severity::Damage, BrokerAction::ServeCorrupt)
+        } else if expected < high_watermark {
+            (Severity::Loss, BrokerAction::CutAndAlarm)
+        } else {
+            (Severity::Normal, BrokerAction::Cut)
+        }
+    }
+
+    /// Whether a good batch is part of the log at all. In front of one that is not, the segment
+    /// is cut.
+    fn belongs(
+        &mut self,
+        batch: &Located,
+        span: Span,
+        name: &str,
+        findings: &mut Findings<'_>,
+        walked: &mut Walked,
+    ) -> bool {
+        let base = batch.header.base_offset;
+        let at = At::batch(batch.position, base);
+        if span
+            .next
+            .is_some_and(|next| batch.header.last_offset() >= next)
+        {
+            walked.is_whole = false;
+            let what = "the batch reaches into the next segment: an unfinished truncation";
+            findings.add((Severity::Normal, BrokerAction::Cut), name, at, what);
+            return false;
+        }
+        let (epoch, newest) = (batch.header.leader_epoch, self.newest_epoch);
+        self.newest_epoch = newest.max(epoch);
+        if epoch >= newest || self.epoch_fell {
+            return true;
+        }
+        self.epoch_fell = true;
+        let known = self.known;
+        let is_flushed = known.is_clean || walked.end < known.recovery_point;
+        let judged = if is_flushed || epoch < LeaderEpoch::ZERO {
+            (Severity::Damage, BrokerAction::Nothing)
+        } else if walked.end < known.high_watermark.unwrap_or(Offset::ZERO) {
+            (Severity::Loss, BrokerAction::CutAndAlarm)
         } else {
             (Severity::Normal, BrokerAction::Cut)
         };
+        let what = format!("leader epoch {epoch} behind {newest}, though epochs never fall");
+        findings.add(judged, name, at, what);
+        walked.is_cut = is_cut(judged.1);
+        walked.has_bad_tail |= walked.is_cut;
+        walked.is_whole &= !walked.is_cut;
+        !walked.is_cut
     }
-    let high_watermark = known.high_watermark.unwrap_or(Offset::ZERO);
-    let is_flushed = expected < known.recovery_point || (known.is_clean && is_rolled);
-    if is_flushed || (expected < high_watermark && is_followed) {
-        (Severity::Damage, BrokerAction::ServeCorrupt)
-    } else if expected < high_watermark {
-        (Severity::Loss, BrokerAction::CutAndAlarm)
-    } else {
-        (Severity::Normal, BrokerAction::Cut)
+
+    /// Whether no offset is missing in front of a good batch.
+    fn follows(
+        &mut self,
+        batch: &Located,
+        expected: Offset,
+        name: &str,
+        findings: &mut Findings<'_>,
+    ) -> bool {
+        let header = &batch.header;
+        let was_compacted = self.looks_compacted && !self.known.is_metadata;
+        self.looks_compacted |=
+            header.base_offset > expected || header.record_count <= header.last_offset_delta;
+        if header.base_offset == expected || was_compacted {
+            return true;
+        }
+        let last = header.base_offset.raw() - 1;
+        let what = format!("offsets {expected} to {last} are missing before it");
+        let judged = if self.known.is_metadata {
+            (Severity::Damage, BrokerAction::Refuse)
+        } else {
+            // Whether the topic is compacted is not written in the directory.
+            (Severity::Normal, BrokerAction::Nothing)
+        };
+        findings.add(
+            judged,
+            name,
+            At::batch(batch.position, header.base_offset),
+            what,
+        );
+        false
     }
 }
 
-/// Whether a good batch is within its segment. The segment is cut in front of one that is not.
-fn fits(batch: &Located, span: Span, name: &str, findings: &mut Findings<'_>) -> bool {
-    let last = batch.header.last_offset();
-    let at = At::batch(batch.position, batch.header.base_offset);
-    if span.next.is_some_and(|next| last >= next) {
-        let what = "the batch reaches into the next segment: an unfinished truncation";
-        findings.add((Severity::Normal, BrokerAction::Cut), name, at, what);
-        return false;
-    }
-    true
-}
-
-/// Whether no offset is missing in front of a good batch.
-fn follows(
-    batch: &Located,
-    expected: Offset,
-    known: &Checkpointed,
-    name: &str,
-    findings: &mut Findings<'_>,
-) -> bool {
-    let base = batch.header.base_offset;
-    if base == expected || known.may_be_compacted && !known.is_metadata {
-        return true;
-    }
-    let what = format!(
-        "offsets {expected} to {} are missing before it",
-        base.raw() - 1
-    );
-    let judged = if known.is_metadata {
-        (Severity::Damage, BrokerAction::Refuse)
-    } else {
-        // Whether the topic is compacted is not written in the directory.
-        (Severity::Normal, BrokerAction::Nothing)
-    };
-    findings.add(judged, name, At::batch(batch.position, base), what);
-    false
+const fn is_cut(action: BrokerAction) -> bool {
+    matches!(action, BrokerAction::Cut | BrokerAction::CutAndAlarm)
 }
