@@ -1,3 +1,4 @@
+use bytes::Bytes;
 use highwater_records::stored::MetadataRecord;
 use highwater_records::stored::data::{KRaftVersionRecord, LeaderChangeMessage, VotersRecord};
 use highwater_records::wire::{DecodeError, EncodeError, Message as _};
@@ -157,8 +158,8 @@ pub enum BuildBatchError {
     Build(#[from] BuildError),
 }
 
-/// One batch of metadata records, as Kafka writes them: without keys, at the versions of
-/// metadata.version 33.
+/// One batch of metadata records, as Kafka writes them: without keys, at the versions that
+/// `metadata_version` allows.
 ///
 /// # Errors
 /// When a record does not fit its format.
@@ -167,10 +168,11 @@ pub fn build_batch(
     base_offset: Offset,
     epoch: LeaderEpoch,
     timestamp: WallMs,
+    metadata_version: i16,
 ) -> Result<Vec<u8>, BuildBatchError> {
     let mut builder = BatchBuilder::new();
     for record in records {
-        let value = record.encode_value(record.usual_version())?;
+        let value = encode_value(record, metadata_version)?;
         builder.append(timestamp, None, Some(&value), &[])?;
     }
     let options = BatchOptions {
@@ -179,6 +181,38 @@ pub fn build_batch(
         ..BatchOptions::default()
     };
     Ok(builder.finish(&options)?)
+}
+
+/// The value of a record at the version that `metadata_version` has. An older version lacks fields;
+/// what they would say is not known there, so it is left out.
+pub(crate) fn encode_value(record: &MetadataRecord, metadata_version: i16) -> Result<Bytes, EncodeError> {
+    let version = record_version(record, metadata_version);
+    let mut record = record.clone();
+    match &mut record {
+        MetadataRecord::RegisterBroker(it) if version < 3 => it.log_dirs.clear(),
+        MetadataRecord::Partition(it) if version < 1 => it.directories.clear(),
+        _ => {}
+    }
+    record.encode_value(version)
+}
+
+/// Levels of metadata.version from which records have newer versions.
+fn record_version(record: &MetadataRecord, metadata_version: i16) -> i16 {
+    let partition = match metadata_version {
+        23.. => 2,
+        17.. => 1,
+        _ => 0,
+    };
+    match record {
+        MetadataRecord::RegisterBroker(_) => match metadata_version {
+            30.. => 4,
+            17.. => 3,
+            8.. => 2,
+            _ => 1,
+        },
+        MetadataRecord::Partition(_) | MetadataRecord::PartitionChange(_) => partition,
+        other => other.usual_version(),
+    }
 }
 
 /// One control batch of the metadata log.

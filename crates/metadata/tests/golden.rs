@@ -156,6 +156,7 @@ fn our_snapshot_of_kafkas_state_holds_the_records_of_kafkas_snapshot() {
                     &control,
                     end.epoch,
                     control.last_contained_timestamp,
+                    image.metadata_version(),
                     snapshot_records(&image),
                 )
                 .expect("fits");

@@ -10,6 +10,7 @@ use highwater_log::{
 };
 use highwater_records::{BatchError, Compressor, Validated, ValidationRules, recompress, validate};
 
+use crate::control::{SnapshotWritten, WriteSnapshot};
 use crate::shard::lifecycle::Removal;
 use crate::shard::lookup::{TimeLookups, TimesFound};
 
@@ -43,6 +44,8 @@ pub enum Work<D: Disk> {
     WriteFiles(WriteFiles<D>),
     /// Looks for records by their time.
     TimeLookups(TimeLookups<D>),
+    /// Writes a metadata snapshot.
+    WriteSnapshot(Box<WriteSnapshot<D>>),
 }
 
 /// What a [`Job`] brought. Each kind of work has its kind of result.
@@ -62,6 +65,8 @@ pub enum JobResult<D: Disk> {
     FilesWritten(Result<(), DiskError>),
     /// Of [`Work::TimeLookups`].
     TimesFound(TimesFound),
+    /// Of [`Work::WriteSnapshot`].
+    SnapshotWritten(SnapshotWritten),
 }
 
 /// What opening a log brought.
@@ -107,6 +112,7 @@ impl<D: Disk> Job<D> {
             Work::PrepareBatch(prepare) => JobResult::BatchPrepared(Box::new(prepare.run())),
             Work::WriteFiles(write) => JobResult::FilesWritten(write.run(b)),
             Work::TimeLookups(lookups) => JobResult::TimesFound(lookups.run(b)),
+            Work::WriteSnapshot(write) => JobResult::SnapshotWritten(write.run(b)),
         }
     }
 }

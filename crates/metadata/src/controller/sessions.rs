@@ -47,6 +47,13 @@ impl BrokerSessions {
         self.sessions.insert(id, session);
     }
 
+    /// Gives everybody `span` more: nobody could be heard meanwhile.
+    pub fn extend(&mut self, span: Millis) {
+        for session in self.sessions.values_mut() {
+            session.last_contact = session.last_contact.plus(span);
+        }
+    }
+
     /// A broker begins to leave: it may go once all others have applied `offset`.
     pub(crate) fn leave(&mut self, id: NodeId, offset: Offset) {
         if let Some(session) = self.sessions.get_mut(&id) {

@@ -8,7 +8,7 @@ use highwater_types::{LeaderEpoch, Offset, WallMs};
 
 use crate::batch::{
     BatchFault, BatchRecord, BatchReplayError, BuildBatchError, QuorumRecord, UNPACKED_BYTES_MAX,
-    append_quorum_record, visit_batch,
+    append_quorum_record, encode_value, visit_batch,
 };
 
 /// Records and bytes per data batch of a snapshot.
@@ -125,7 +125,7 @@ fn header_of(batch: &highwater_records::Batch<'_>) -> Result<SnapshotControl, Sn
 }
 
 /// Writes a metadata snapshot: the content of a `.checkpoint` file. `epoch` is the one in its name,
-/// `now` stamps its records.
+/// `now` stamps its records, `metadata_version` rules how they are written.
 ///
 /// # Errors
 /// When a record does not fit its format.
@@ -133,6 +133,7 @@ pub fn write_snapshot(
     control: &SnapshotControl,
     epoch: LeaderEpoch,
     now: WallMs,
+    metadata_version: i16,
     records: impl IntoIterator<Item = MetadataRecord>,
 ) -> Result<Vec<u8>, BuildBatchError> {
     let mut writer = Writer {
@@ -161,7 +162,7 @@ pub fn write_snapshot(
     }
     writer.finish_batch(true)?;
     for record in records {
-        let value = record.encode_value(record.usual_version())?;
+        let value = encode_value(&record, metadata_version)?;
         writer.builder.append(now, None, Some(&value), &[])?;
         let full = writer.builder.record_count() >= BATCH_RECORDS_MAX
             || writer.builder.size_bytes() >= BATCH_BYTES_MAX;
@@ -221,7 +222,7 @@ mod tests {
             .into()
         };
         let records = (1..=2000).map(record);
-        write_snapshot(&control, LeaderEpoch::new(3), WallMs::new(9), records).expect("fits")
+        write_snapshot(&control, LeaderEpoch::new(3), WallMs::new(9), 33, records).expect("fits")
     }
 
     #[test]

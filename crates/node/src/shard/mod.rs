@@ -191,9 +191,14 @@ impl<D: Disk> Shard<D> {
             JobResult::Synced(result) => self.handle_synced(now, token, result, out),
             JobResult::LogClosed(result) => self.handle_log_closed(now, token, result, out),
             JobResult::Removed(result) => self.handle_removed(result, out),
-            JobResult::BatchPrepared(result) => self.handle_batch_prepared(now, token, *result, out),
+            JobResult::BatchPrepared(result) => {
+                self.handle_batch_prepared(now, token, *result, out);
+            }
             JobResult::FilesWritten(result) => self.handle_files_written(now, token, result, out),
             JobResult::TimesFound(found) => self.handle_times_found(token, found, out),
+            JobResult::SnapshotWritten(_) => {
+                unreachable!("{:?} writes no metadata snapshots", self.id())
+            }
         }
     }
 

@@ -17,7 +17,7 @@ config_keys! {
         "A record batch that unpacks to more than this is refused with MESSAGE_TOO_LARGE.";
     "connection.handshake.timeout.ms" Long "10000" [1] Static Low Works
         "A connection that has not sent a whole first request within this time is closed.";
-    "metadata.noop.min.interval.ms" Long "5000" [0] Static Low Works
+    "metadata.noop.min.interval.ms" Long "60000" [0] Static Low Works
         "While nothing happens, the metadata log of a lone voter gets a NoOp record no more \
          often than this.";
 }

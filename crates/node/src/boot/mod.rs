@@ -1,0 +1,154 @@
+//! Brings a node up: identity, locks, the metadata log, and the machines.
+
+mod identity;
+mod inventory;
+mod metadata;
+
+use std::sync::Arc;
+
+use highwater_disk::{Blocking, Disk};
+use highwater_types::{NodeId, Now};
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{RngCore as _, SeedableRng as _};
+
+use crate::config::NodeConfig;
+use crate::control::{Control, ControlDir, ControlParams};
+use crate::journal::JournalEntry;
+use crate::shard::{Shard, ShardDir, ShardParams};
+use identity::Identity;
+
+/// A node that is ready to be driven. Each machine wants a first `Tick` at once.
+#[derive(Debug)]
+pub struct Node<D: Disk> {
+    /// The control machine. It holds the locks of the log directories.
+    pub control: Control<D>,
+    /// The data shards, by number.
+    pub shards: Vec<Shard<D>>,
+    /// The cluster.
+    pub cluster_id: String,
+    /// The node.
+    pub node_id: NodeId,
+    /// What is worth telling about the start.
+    pub events: Vec<JournalEntry>,
+}
+
+/// Why a node does not start. Each text says what, why, and what to do.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct BootError(pub String);
+
+/// Starts a node on formatted log directories, ours or Apache Kafka's. `dirs` are the disks of
+/// `config.log_dirs`, in order; `seed` is random and new for each start.
+///
+/// # Errors
+/// [`BootError`]. Up to then nothing was changed but what a crash would be recovered from.
+pub fn boot<D: Disk>(
+    config: NodeConfig,
+    dirs: Vec<D>,
+    now: Now,
+    seed: [u8; 32],
+    b: &Blocking,
+) -> Result<Node<D>, BootError> {
+    let mut random = ChaCha8Rng::from_seed(seed);
+    let mut events = Vec::new();
+    let locks = dirs
+        .iter()
+        .map(identity::lock)
+        .collect::<Result<Vec<_>, _>>()?;
+    let identity = Identity::read(&config, &dirs, &mut random, now, b)?;
+    let shutdown = identity::read_clean_shutdown(&dirs, &mut events)?;
+    let metadata_disk = dirs.get(config.metadata_dir).ok_or_else(|| {
+        BootError("there are fewer log directories than the config names".to_owned())
+    })?;
+    let was_clean = shutdown
+        .clean
+        .get(config.metadata_dir)
+        .copied()
+        .unwrap_or(false);
+    let metadata = metadata::open(
+        &config,
+        metadata_disk,
+        &identity,
+        was_clean,
+        now,
+        &mut events,
+        b,
+    )?;
+    let inventories = dirs
+        .iter()
+        .map(|dir| inventory::list(dir, &mut events))
+        .collect::<Result<Vec<_>, _>>()?;
+    // From here on logs change: the markers of the last clean stop must not be found again.
+    identity::remove_clean_shutdown(&dirs, b)?;
+    let cluster_id: Arc<str> = identity.cluster_id.as_str().into();
+    let shards = (0..config.shards())
+        .map(|number| {
+            let dirs = dirs
+                .iter()
+                .zip(&identity.directory_ids)
+                .zip(&shutdown.clean);
+            let dirs = dirs
+                .zip(&inventories)
+                .map(|(((disk, id), clean), inventory)| ShardDir {
+                    disk: disk.clone(),
+                    id: *id,
+                    clean_shutdown: *clean,
+                    found: inventory.found_by(number, config.shards()),
+                    leftovers: inventory.leftovers_for(number),
+                });
+            Shard::new(ShardParams {
+                number,
+                shards: config.shards(),
+                node_id: config.node_id,
+                cluster_id: Arc::clone(&cluster_id),
+                broker_config: Arc::clone(&config.broker),
+                trace: config.trace,
+                dirs: dirs.collect(),
+                seed: next_seed(&mut random),
+            })
+        })
+        .collect();
+    let control_dirs = dirs
+        .iter()
+        .zip(&identity.directory_ids)
+        .map(|(disk, id)| ControlDir {
+            disk: disk.clone(),
+            id: *id,
+            offline: false,
+        });
+    let node_id = config.node_id;
+    let control = Control::new(ControlParams {
+        cluster_id,
+        dirs: control_dirs.collect(),
+        locks,
+        log: metadata.log,
+        leader: metadata.leader,
+        replayed: metadata.replayed,
+        bytes_since_snapshot: metadata.bytes_since_snapshot,
+        snapshots: metadata.snapshots,
+        kraft_version: metadata.kraft_version,
+        voters: metadata.voters,
+        bootstrap: metadata.bootstrap,
+        previous_epoch: shutdown.previous_epoch,
+        seed: next_seed(&mut random),
+        config,
+    });
+    Ok(Node {
+        control,
+        shards,
+        cluster_id: identity.cluster_id,
+        node_id,
+        events,
+    })
+}
+
+fn next_seed(random: &mut ChaCha8Rng) -> [u8; 32] {
+    let mut seed = [0; 32];
+    random.fill_bytes(&mut seed);
+    seed
+}
+
+/// The path of a file in a log directory, for messages.
+fn shown<D: Disk>(dir: &D, file: &str) -> String {
+    dir.root().join(file).display().to_string()
+}

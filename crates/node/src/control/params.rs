@@ -1,0 +1,107 @@
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use highwater_disk::Disk;
+use highwater_log::PartitionLog;
+use highwater_metadata::MetadataDelta;
+use highwater_metadata::controller::Controller;
+use highwater_quorum::LeaderState;
+use highwater_records::stored::MetadataRecord;
+use highwater_records::stored::data::VotersRecord;
+use highwater_types::{BrokerEpoch, DirectoryId, Millis, Mono, Uuid};
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{RngCore as _, SeedableRng as _};
+
+use super::Control;
+use super::lifecycle::BrokerLifecycle;
+use super::metadata_log::MetadataLog;
+use super::snapshots::{SnapshotFile, Snapshots};
+use crate::config::NodeConfig;
+
+/// What the control machine is built from; all of it was read by `boot`.
+#[derive(Debug)]
+pub(crate) struct ControlParams<D: Disk> {
+    pub(crate) config: NodeConfig,
+    pub(crate) cluster_id: Arc<str>,
+    pub(crate) dirs: Vec<ControlDir<D>>,
+    pub(crate) locks: Vec<D::Lock>,
+    pub(crate) log: PartitionLog<D>,
+    pub(crate) leader: LeaderState,
+    /// The metadata with everything that is in the log.
+    pub(crate) replayed: MetadataDelta,
+    /// Bytes of the log behind the newest snapshot.
+    pub(crate) bytes_since_snapshot: u64,
+    pub(crate) snapshots: Vec<SnapshotFile>,
+    pub(crate) kraft_version: i16,
+    pub(crate) voters: Option<VotersRecord>,
+    /// What `format` left, when the log is still empty.
+    pub(crate) bootstrap: Option<Vec<MetadataRecord>>,
+    /// The epoch of the last run, if all directories agree that it stopped cleanly.
+    pub(crate) previous_epoch: BrokerEpoch,
+    pub(crate) seed: [u8; 32],
+}
+
+/// A log directory as control sees it.
+#[derive(Debug)]
+pub(crate) struct ControlDir<D: Disk> {
+    pub(crate) disk: D,
+    pub(crate) id: DirectoryId,
+    pub(crate) offline: bool,
+}
+
+impl<D: Disk> Control<D> {
+    /// A control machine that has not begun its epoch yet.
+    pub(crate) fn new(params: ControlParams<D>) -> Self {
+        let config = params.config;
+        let mut random = ChaCha8Rng::from_seed(params.seed);
+        let mut bytes = [0; 16];
+        random.fill_bytes(&mut bytes);
+        let incarnation = Uuid::from_random(bytes);
+        let broker = BrokerLifecycle::new(&config, incarnation, params.previous_epoch);
+        let controller = Controller::new(
+            Arc::clone(&params.cluster_id),
+            config.node_id,
+            Arc::clone(&config.broker),
+        );
+        let mut log = MetadataLog::new(params.log, params.leader);
+        log.bytes_since_snapshot = params.bytes_since_snapshot;
+        Self {
+            cluster_id: params.cluster_id,
+            dirs: params.dirs,
+            log: Some(log),
+            kraft_version: params.kraft_version,
+            voters: params.voters,
+            bootstrap: params.bootstrap,
+            committed: params.replayed.clone(),
+            latest: params.replayed,
+            image: Arc::default(),
+            published: false,
+            controller,
+            broker,
+            snapshots: Snapshots::new(&config, params.snapshots),
+            random,
+            tokens_used: 0,
+            jobs: std::collections::BTreeMap::new(),
+            removals: Vec::new(),
+            closing_shards: BTreeSet::new(),
+            unclean: BTreeSet::new(),
+            locks: params.locks,
+            started: false,
+            failure: None,
+            last_append: Mono::START,
+            noop_interval: noop_interval(&config),
+            wanted: None,
+            warnings: Vec::new(),
+            config,
+        }
+    }
+}
+
+/// How often an idle log gets a NoOp record. They let others see that the high watermark moves; a
+/// lone voter has no others, so it writes them far less often than `metadata.max.idle.interval.ms`
+/// says: each costs a flush.
+fn noop_interval(config: &NodeConfig) -> Option<Millis> {
+    let asked = config.broker.count("metadata.max.idle.interval.ms");
+    let least = config.broker.count("metadata.noop.min.interval.ms");
+    (asked > 0).then(|| Millis::new(asked.max(least)))
+}

@@ -1,0 +1,235 @@
+//! The controller's side: requests that came in on the controller listener.
+
+use bytes::Bytes;
+use highwater_disk::Disk;
+use highwater_metadata::controller::Decision;
+use highwater_protocol::messages::{
+    AllocateProducerIdsRequest, AllocateProducerIdsResponse, BrokerHeartbeatRequest,
+    BrokerHeartbeatResponse, BrokerRegistrationRequest, BrokerRegistrationResponse,
+    CreateTopicsRequest, DeleteTopicsRequest,
+};
+use highwater_protocol::{ListenerKind, Request, Response};
+use highwater_records::stored::MetadataRecord;
+use highwater_types::{BrokerEpoch, ErrorCode, Now, ProducerId, Uuid};
+use rand_chacha::rand_core::RngCore as _;
+
+use super::{Control, Effects, convert};
+use crate::machine::{Answer, Effect, Incoming, Ticket};
+use crate::shard::describe::{ApiVersionsContext, api_versions};
+
+impl<D: Disk> Control<D> {
+    pub(super) fn handle_request(&mut self, now: Now, incoming: Incoming, out: &mut Effects<D>) {
+        let Incoming {
+            ticket,
+            version,
+            request,
+            ..
+        } = incoming;
+        let response = match request {
+            Request::ApiVersions(request) => {
+                let cx = ApiVersionsContext {
+                    listener: ListenerKind::Controller,
+                    node_id: self.config.node_id,
+                    cluster_id: &self.cluster_id,
+                    image: self.latest.image(),
+                };
+                return self.answer(
+                    ticket,
+                    encoded(&api_versions(&cx, version, &request).into(), version),
+                    out,
+                );
+            }
+            Request::BrokerRegistration(request) => self.register(now, request, version).into(),
+            Request::BrokerHeartbeat(request) => self.heartbeat(now, request).into(),
+            Request::AllocateProducerIds(request) => self.allocate(now, &request).into(),
+            Request::CreateTopics(request) => self.create_topics(now, request),
+            Request::DeleteTopics(request) => self.delete_topics(now, request, version),
+            // `Connection` lets nothing else through; a closed connection is the honest answer.
+            _ => {
+                out.push(Effect::Answer {
+                    ticket,
+                    answer: Answer::close(),
+                });
+                return;
+            }
+        };
+        self.answer_when_committed(ticket, encoded(&response, version), out);
+    }
+
+    fn register(
+        &mut self,
+        now: Now,
+        request: BrokerRegistrationRequest,
+        version: i16,
+    ) -> BrokerRegistrationResponse {
+        let refused = |error_code| BrokerRegistrationResponse {
+            error_code,
+            ..BrokerRegistrationResponse::default()
+        };
+        let request = convert::registration(request, version);
+        let kraft_version = self.kraft_version;
+        let next = self.log_end();
+        let decision = self.controller.register_broker(
+            self.latest.image(),
+            &request,
+            kraft_version,
+            next,
+            now.mono,
+        );
+        let id = request.broker_id;
+        match decision
+            .map_err(|why| why.code)
+            .and_then(|it| self.commit(now, it))
+        {
+            Ok(epoch) => {
+                let never = highwater_types::Offset::NONE;
+                self.controller.sessions.touch(id, epoch, now.mono, never);
+                BrokerRegistrationResponse {
+                    broker_epoch: epoch.raw(),
+                    ..BrokerRegistrationResponse::default()
+                }
+            }
+            Err(code) => refused(code),
+        }
+    }
+
+    fn heartbeat(&mut self, now: Now, request: BrokerHeartbeatRequest) -> BrokerHeartbeatResponse {
+        let request = convert::heartbeat(request);
+        let next = self.log_end();
+        let image = self.latest.image().clone();
+        let decision = self.controller.heartbeat(&image, &request, next, now.mono);
+        match decision.and_then(|it| self.commit(now, it)) {
+            Ok(answer) => BrokerHeartbeatResponse {
+                is_caught_up: answer.is_caught_up,
+                is_fenced: answer.is_fenced,
+                should_shut_down: answer.should_shut_down,
+                ..BrokerHeartbeatResponse::default()
+            },
+            Err(error_code) => BrokerHeartbeatResponse {
+                error_code,
+                ..BrokerHeartbeatResponse::default()
+            },
+        }
+    }
+
+    fn allocate(
+        &mut self,
+        now: Now,
+        request: &AllocateProducerIdsRequest,
+    ) -> AllocateProducerIdsResponse {
+        let (id, epoch) = (request.broker_id, BrokerEpoch::new(request.broker_epoch));
+        let decision = self
+            .controller
+            .allocate_producer_ids(self.latest.image(), id, epoch);
+        match decision.and_then(|it| self.commit(now, it)) {
+            Ok(block) => AllocateProducerIdsResponse {
+                producer_id_start: ProducerId::new(block.start),
+                producer_id_len: block.count,
+                ..AllocateProducerIdsResponse::default()
+            },
+            Err(error_code) => AllocateProducerIdsResponse {
+                error_code,
+                ..AllocateProducerIdsResponse::default()
+            },
+        }
+    }
+
+    fn create_topics(&mut self, now: Now, request: CreateTopicsRequest) -> Response {
+        let asked = convert::create_topics(request.clone());
+        let random = &mut self.random;
+        let decision = self
+            .controller
+            .create_topics(self.latest.image(), &asked, &mut || {
+                let mut bytes = [0; 16];
+                random.fill_bytes(&mut bytes);
+                bytes
+            });
+        match self.commit(now, decision) {
+            Ok(outcomes) => convert::created_topics(outcomes).into(),
+            Err(code) => convert::refused_topics(&request, code).into(),
+        }
+    }
+
+    fn delete_topics(&mut self, now: Now, request: DeleteTopicsRequest, version: i16) -> Response {
+        let asked = convert::delete_topics(request);
+        let decision = self.controller.delete_topics(self.latest.image(), &asked);
+        let mut refused = decision.answer.clone();
+        let outcomes = self.commit(now, decision).unwrap_or_else(|code| {
+            for outcome in refused.iter_mut().filter(|it| it.result.is_ok()) {
+                let message = None;
+                outcome.result = Err(highwater_metadata::controller::Refusal { code, message });
+            }
+            refused
+        });
+        convert::deleted_topics(outcomes, version).into()
+    }
+
+    /// Appends the records of a decision and replays them into `latest`: from now on every
+    /// decision builds on them. A refused append changes nothing.
+    pub(super) fn commit<A>(&mut self, now: Now, decision: Decision<A>) -> Result<A, ErrorCode> {
+        self.append(now, decision.records).map(|()| decision.answer)
+    }
+
+    /// As [`Control::commit`], for the machine's own records.
+    pub(super) fn append(
+        &mut self,
+        now: Now,
+        records: Vec<MetadataRecord>,
+    ) -> Result<(), ErrorCode> {
+        if records.is_empty() {
+            return Ok(());
+        }
+        let metadata_version = self.latest.image().metadata_version();
+        let Some(log) = self.log.as_mut() else {
+            return Err(ErrorCode::NOT_CONTROLLER);
+        };
+        match log.append(now, records.clone(), metadata_version) {
+            Ok(end) => {
+                for record in &records {
+                    self.latest
+                        .replay(record)
+                        .expect("the controller's records fit its image");
+                }
+                self.latest.set_end(end);
+                self.last_append = now.mono;
+                Ok(())
+            }
+            Err(why) => {
+                self.warnings
+                    .push(format!("the metadata log refused records: {why}"));
+                Err(ErrorCode::KAFKA_STORAGE_ERROR)
+            }
+        }
+    }
+
+    /// Every answer, of reads too, waits until all that it may depend on is committed.
+    fn answer_when_committed(&mut self, ticket: Ticket, body: Bytes, out: &mut Effects<D>) {
+        let deferred = match self.log.as_mut() {
+            Some(log) if !log.is_committed() => log.defer(ticket, body),
+            _ => Some((ticket, body)),
+        };
+        if let Some((ticket, body)) = deferred {
+            self.answer(ticket, body, out);
+        }
+    }
+
+    pub(super) fn answer(&self, ticket: Ticket, body: Bytes, out: &mut Effects<D>) {
+        out.push(Effect::Answer {
+            ticket,
+            answer: Answer::bytes(body),
+        });
+    }
+
+    pub(super) fn random_uuid(&mut self) -> Uuid {
+        let mut bytes = [0; 16];
+        self.random.fill_bytes(&mut bytes);
+        Uuid::from_random(bytes)
+    }
+}
+
+/// A controller answer always fits the version that it was asked at.
+fn encoded(response: &Response, version: i16) -> Bytes {
+    response
+        .encode(version)
+        .expect("an answer that fits every version that is offered")
+}
