@@ -282,7 +282,6 @@ fn creatable(topic: &NewTopic) -> CreatableTopic {
         .map(|(brokers, partition_index)| CreatableReplicaAssignment {
             partition_index,
             broker_ids: brokers.clone(),
-            ..CreatableReplicaAssignment::default()
         });
     let configs = topic
         .configs
@@ -290,7 +289,6 @@ fn creatable(topic: &NewTopic) -> CreatableTopic {
         .map(|(name, value)| CreatableTopicConfig {
             name: name.clone(),
             value: Some(value.clone()),
-            ..CreatableTopicConfig::default()
         });
     CreatableTopic {
         name: topic.name.clone(),

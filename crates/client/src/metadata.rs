@@ -100,7 +100,7 @@ impl Metadata {
         self.cluster_id = answer
             .cluster_id
             .filter(|id| !id.is_empty())
-            .or(self.cluster_id.take());
+            .or_else(|| self.cluster_id.take());
         self.controller = Some(answer.controller_id).filter(|id| id.is_some());
         let brokers = answer.brokers.into_iter().map(|broker| BrokerMetadata {
             id: broker.node_id,

@@ -152,11 +152,10 @@ impl Client {
         topics.sort();
         topics.dedup();
         let stale = |topic: &String| !self.metadata().topics.contains_key(topic);
-        if is_repeated || topics.iter().any(stale) {
-            if let Err(why) = self.ask_metadata(Some(&topics), false).await {
-                let all = wanted.iter().map(|(it, _)| (it.clone(), Err(why.clone())));
-                return all.collect();
-            }
+        let must_ask = is_repeated || topics.iter().any(stale);
+        if must_ask && let Err(why) = self.ask_metadata(Some(&topics), false).await {
+            let all = wanted.iter().map(|(it, _)| (it.clone(), Err(why.clone())));
+            return all.collect();
         }
         let mut by_leader: BTreeMap<NodeId, Vec<(PartitionName, OffsetSpec, LeaderEpoch)>> =
             BTreeMap::new();

@@ -1,4 +1,9 @@
 //! One connection, against a peer that does what a test wants.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking"
+)]
 
 mod support;
 

@@ -1,4 +1,9 @@
 //! The consumer, against a broker with a log whose answers a test may replace.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking"
+)]
 
 mod support;
 
@@ -199,7 +204,6 @@ async fn read_committed_skips_what_was_aborted() {
         log.partitions[0].aborted = vec![AbortedTransaction {
             producer_id: ProducerId::new(1),
             first_offset: 0,
-            ..Default::default()
         }];
     }
     let config = ConsumerConfig {
@@ -267,9 +271,9 @@ async fn b_25_a_bomb_is_told_and_not_unpacked() {
 /// A fetch answered with this for partition 0.
 fn answer(data: PartitionData) -> Reaction {
     let topic = FetchableTopicResponse {
+        topic: String::new(),
         topic_id: topic_id().uuid(),
         partitions: vec![data],
-        ..Default::default()
     };
     Reaction::Answer(
         FetchResponse {
@@ -333,7 +337,6 @@ async fn a_truncation_below_the_position_is_noticed() {
         let diverging_epoch = EpochEndOffset {
             epoch: 0,
             end_offset: 1,
-            ..Default::default()
         };
         answer(PartitionData {
             diverging_epoch,

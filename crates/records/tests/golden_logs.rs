@@ -1,5 +1,10 @@
 //! Reads every log and snapshot that Apache Kafka 4.4 left in the fixtures, and compares with what
 //! Kafka's own DumpLogSegments printed for it.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking"
+)]
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,11 @@
 //! Every stored record in the internal topics that Apache Kafka 4.4 left in the fixtures decodes,
 //! encodes back to the same bytes, and shows as the JSON that Kafka's own DumpLogSegments printed.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking"
+)]
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,4 +1,9 @@
 //! The good and bad batches that a running Kafka 4.4 was asked to append, and what it answered.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking"
+)]
 
 use std::path::Path;
 

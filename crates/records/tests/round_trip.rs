@@ -1,4 +1,9 @@
 //! What the builder writes is what the views read, in every codec.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking"
+)]
 
 use highwater_records::{
     Batch, BatchBuilder, BatchOptions, Batches, Compression, Compressor, ControlType,

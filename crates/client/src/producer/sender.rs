@@ -315,8 +315,9 @@ impl Sender {
         let lingered = now >= front.created + duration(self.shared.config.linger);
         let is_due = hurry || is_retry || waiting > 1 || front.is_full() || lingered;
         // A retry goes alone, so that what comes after it cannot overtake it again.
-        let must_wait = is_retry || queue.sequences.needs_new_epoch;
-        is_due && front.not_before <= now && !(must_wait && !queue.in_flight.is_empty())
+        let goes_alone = is_retry || queue.sequences.needs_new_epoch;
+        let may_go = !goes_alone || queue.in_flight.is_empty();
+        is_due && may_go && front.not_before <= now
     }
 
     /// Whether a request can go to `node` now; connects, if need be.

@@ -191,46 +191,23 @@ async fn serve(mut stream: TcpStream, state: Arc<Mutex<State>>) {
         let mut frame = Bytes::from(frame);
         let header = RequestHeader::decode(&mut frame).unwrap();
         let api = ApiKey::from_raw(header.api_key).unwrap();
-        let range = state
-            .lock()
-            .unwrap()
-            .log
-            .versions
-            .get(&api)
-            .copied()
-            .unwrap_or((0, -1));
         let version = header.version;
+        let range = state.lock().unwrap().log.versions.get(&api).copied();
+        let range = range.unwrap_or((0, -1));
         if version < range.0 || version > range.1 {
             assert_eq!(
                 api,
                 ApiKey::ApiVersions,
                 "{api} v{version} was sent blindly"
             );
-            let body = old_versions(range);
-            write(&mut stream, header.correlation_id, 0, &body).await;
+            write(&mut stream, header.correlation_id, 0, &old_versions(range)).await;
             continue;
         }
         let request = Request::decode(api, version, frame).unwrap();
-        let (reaction, usual) = {
-            let mut state = state.lock().unwrap();
-            let State {
-                log,
-                requests,
-                script,
-                ..
-            } = &mut *state;
-            requests.push((api, version));
-            let reaction = script(&header, &request, log);
-            let carried_out = !matches!(
-                reaction,
-                Reaction::Answer(_) | Reaction::Close | Reaction::Silence | Reaction::Body(_)
-            );
-            (
-                reaction,
-                carried_out.then(|| log.answer(&request, version)).flatten(),
-            )
-        };
-        let header_version = response_header_version(api, version);
+        let (reaction, usual) = react(&mut state.lock().unwrap(), &header, &request);
+        let usual = usual.map(|answer| (answer.encode(version).unwrap(), answer));
+        let is_idle = matches!(&usual, Some((_, Response::Fetch(it))) if it.responses.is_empty());
+        let usual = usual.map(|(body, _)| body);
         let mut correlation_id = header.correlation_id;
         let body = match reaction {
             Reaction::Close | Reaction::CarryOutAndClose => return,
@@ -239,23 +216,50 @@ async fn serve(mut stream: TcpStream, state: Arc<Mutex<State>>) {
             Reaction::Body(body) => Some(body),
             Reaction::WrongCorrelation => {
                 correlation_id += 1;
-                usual.map(|answer| answer.encode(version).unwrap())
+                usual
             }
             Reaction::Later(pause) => {
-                tokio::time::sleep(std::time::Duration::from_millis(pause.as_u64())).await;
-                usual.map(|answer| answer.encode(version).unwrap())
+                sleep_ms(pause.as_u64()).await;
+                usual
             }
             Reaction::Usual => {
                 // An empty fetch waits, as far as a test has time for it.
-                if matches!(&usual, Some(Response::Fetch(it)) if it.responses.is_empty()) {
-                    tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-                }
-                usual.map(|answer| answer.encode(version).unwrap())
+                sleep_ms(if is_idle { 5 } else { 0 }).await;
+                usual
             }
         };
         if let Some(body) = body {
+            let header_version = response_header_version(api, version);
             write(&mut stream, correlation_id, header_version, &body).await;
         }
+    }
+}
+
+/// What the script wants, and the usual answer where the request is carried out.
+fn react(
+    state: &mut State,
+    header: &RequestHeader,
+    request: &Request,
+) -> (Reaction, Option<Response>) {
+    let State {
+        log,
+        requests,
+        script,
+        ..
+    } = state;
+    requests.push((request.api_key(), header.version));
+    let reaction = script(header, request, log);
+    let is_carried_out = !matches!(
+        reaction,
+        Reaction::Answer(_) | Reaction::Close | Reaction::Silence | Reaction::Body(_)
+    );
+    let usual = is_carried_out.then(|| log.answer(request, header.version));
+    (reaction, usual.flatten())
+}
+
+async fn sleep_ms(ms: u64) {
+    if ms > 0 {
+        tokio::time::sleep(std::time::Duration::from_millis(ms)).await;
     }
 }
 
@@ -315,35 +319,7 @@ impl FakeLog {
                 }
                 .into()
             }
-            Request::Produce(produce) => {
-                let mut responses = Vec::new();
-                for topic in produce.topics() {
-                    let partitions = topic.partitions.map(|it| {
-                        self.append(it.partition, it.records.as_deref().unwrap_or_default())
-                    });
-                    let partition_responses = partitions.collect();
-                    responses.push(match topic.topic {
-                        TopicKey::Name(name) => TopicProduceResponse {
-                            name: name.to_owned(),
-                            partition_responses,
-                            ..Default::default()
-                        },
-                        TopicKey::Id(id) => TopicProduceResponse {
-                            topic_id: id.uuid(),
-                            partition_responses,
-                            ..Default::default()
-                        },
-                    });
-                }
-                if produce.acks() == 0 {
-                    return None;
-                }
-                ProduceResponse {
-                    responses,
-                    ..Default::default()
-                }
-                .into()
-            }
+            Request::Produce(produce) => self.produce(produce)?.into(),
             Request::ListOffsets(asked) => {
                 let topics = asked.topics.iter().map(|topic| ListOffsetsTopicResponse {
                     name: topic.name.clone(),
@@ -361,6 +337,30 @@ impl FakeLog {
             }
             Request::Fetch(fetch) => self.fetch(fetch, version).into(),
             _ => return None,
+        })
+    }
+
+    /// Nothing with acks=0.
+    fn produce(&mut self, produce: &highwater_protocol::ProduceView) -> Option<ProduceResponse> {
+        let mut responses = Vec::new();
+        for topic in produce.topics() {
+            let partitions = topic
+                .partitions
+                .map(|it| self.append(it.partition, it.records.as_deref().unwrap_or_default()));
+            let partition_responses = partitions.collect();
+            let (name, topic_id) = match topic.topic {
+                TopicKey::Name(name) => (name.to_owned(), Uuid::ZERO),
+                TopicKey::Id(id) => (String::new(), id.uuid()),
+            };
+            responses.push(TopicProduceResponse {
+                name,
+                topic_id,
+                partition_responses,
+            });
+        }
+        (produce.acks() != 0).then(|| ProduceResponse {
+            responses,
+            ..Default::default()
         })
     }
 
@@ -434,7 +434,9 @@ impl FakeLog {
         let header = validated.header;
         if header.producer_id.is_some() {
             let known = partition.producers.get(&header.producer_id);
-            let (epoch, next) = known.copied().unwrap_or((header.producer_epoch.raw(), 0));
+            let (epoch, next) = known
+                .copied()
+                .unwrap_or_else(|| (header.producer_epoch.raw(), 0));
             let expected = if header.producer_epoch.raw() > epoch {
                 0
             } else {
@@ -544,7 +546,6 @@ impl FakeLog {
                 topic,
                 topic_id: id,
                 partitions,
-                ..Default::default()
             }]
         };
         FetchResponse {
