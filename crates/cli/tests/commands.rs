@@ -42,10 +42,22 @@ fn fails(node: &Node, args: &[&str]) -> String {
 #[test]
 fn topics_are_made_listed_described_and_deleted() {
     let (_root, node) = node();
-    assert_eq!(ok_json(&node, &["topic", "list"]), json!([]), "an empty result is fine");
+    assert_eq!(
+        ok_json(&node, &["topic", "list"]),
+        json!([]),
+        "an empty result is fine"
+    );
     let made = ok_json(
         &node,
-        &["topic", "create", "orders", "--partitions", "2", "--config", "retention.ms=-1"],
+        &[
+            "topic",
+            "create",
+            "orders",
+            "--partitions",
+            "2",
+            "--config",
+            "retention.ms=-1",
+        ],
     );
     assert_eq!(made[0]["topic"], "orders");
     assert_eq!(made[0]["partitions"], 2);
@@ -61,13 +73,25 @@ fn topics_are_made_listed_described_and_deleted() {
     let row = &described[0];
     assert_eq!(row["topic_partition"], "orders-0");
     assert_eq!(row["role"], "leader");
-    assert_eq!((&row["start"], &row["hw"], &row["leo"]), (&json!(0), &json!(0), &json!(0)));
+    assert_eq!(
+        (&row["start"], &row["hw"], &row["leo"]),
+        (&json!(0), &json!(0), &json!(0))
+    );
     assert_eq!(row["isr"], json!([1]));
     let text = ok(&node, &["topic", "describe"], "");
     let mut lines = text.lines();
     let header: Vec<&str> = lines.next().expect("a header").split_whitespace().collect();
-    let columns =
-        ["topic-partition", "broker", "role", "epoch", "start", "hw", "leo", "isr", "lag"];
+    let columns = [
+        "topic-partition",
+        "broker",
+        "role",
+        "epoch",
+        "start",
+        "hw",
+        "leo",
+        "isr",
+        "lag",
+    ];
     assert_eq!(header, columns);
     assert!(lines.next().expect("a row").starts_with("orders-0"));
     assert!(fails(&node, &["topic", "create", "orders"]).contains("orders"));
@@ -86,9 +110,19 @@ fn what_is_produced_is_consumed() {
     let (_root, node) = node();
     let out = ok(&node, &["produce", "greetings"], "hello, log\n\nthird\n");
     assert_eq!(out, "sent 3 records to greetings\n");
-    let read = ["consume", "greetings", "--from-beginning", "--max-messages", "3"];
+    let read = [
+        "consume",
+        "greetings",
+        "--from-beginning",
+        "--max-messages",
+        "3",
+    ];
     assert_eq!(ok(&node, &read, ""), "hello, log\n\nthird\n");
-    ok(&node, &["produce", "greetings", "--key-separator", ":"], "k:v:w\nno key\n");
+    ok(
+        &node,
+        &["produce", "greetings", "--key-separator", ":"],
+        "k:v:w\nno key\n",
+    );
     let read = [
         "consume",
         "greetings",
@@ -101,13 +135,39 @@ fn what_is_produced_is_consumed() {
         "|",
     ];
     assert_eq!(ok(&node, &read, ""), "3|k|v:w\n4|null|no key\n");
-    let line = ok(&node, &["consume", "greetings", "--offset", "3", "-n", "1", "--output", "json"], "");
+    let line = ok(
+        &node,
+        &[
+            "consume",
+            "greetings",
+            "--offset",
+            "3",
+            "-n",
+            "1",
+            "--output",
+            "json",
+        ],
+        "",
+    );
     let record: Value = serde_json::from_str(&line).expect("JSON");
     assert_eq!(record["topic"], "greetings");
-    assert_eq!((&record["partition"], &record["offset"]), (&json!(0), &json!(3)));
-    assert_eq!((&record["key"], &record["value"]), (&json!("k"), &json!("v:w")));
+    assert_eq!(
+        (&record["partition"], &record["offset"]),
+        (&json!(0), &json!(3))
+    );
+    assert_eq!(
+        (&record["key"], &record["value"]),
+        (&json!("k"), &json!("v:w"))
+    );
     let sent = run(
-        &["--output", "json", "produce", "greetings", "--bootstrap", &node.bootstrap],
+        &[
+            "--output",
+            "json",
+            "produce",
+            "greetings",
+            "--bootstrap",
+            &node.bootstrap,
+        ],
         "x\n",
     );
     let sent: Value = serde_json::from_str(&sent.1).expect("JSON before the verb too");
@@ -117,7 +177,9 @@ fn what_is_produced_is_consumed() {
 #[test]
 fn every_codec_and_many_records_come_back_in_order() {
     let (_root, node) = node();
-    let lines: Vec<String> = (0..20_000).map(|number| format!("record number {number}")).collect();
+    let lines: Vec<String> = (0..20_000)
+        .map(|number| format!("record number {number}"))
+        .collect();
     let text = lines.join("\n") + "\n";
     for codec in ["none", "gzip", "snappy", "lz4", "zstd"] {
         let topic = format!("codec-{codec}");
@@ -132,8 +194,18 @@ fn consume_follows_until_it_is_stopped() {
     let (_root, node) = node();
     ok(&node, &["produce", "news"], "old\n");
     let mut command = highwater();
-    command.args(["consume", "news", "--bootstrap", &node.bootstrap, "--offset", "earliest"]);
-    let mut child = command.stdout(Stdio::piped()).spawn().expect("the binary runs");
+    command.args([
+        "consume",
+        "news",
+        "--bootstrap",
+        &node.bootstrap,
+        "--offset",
+        "earliest",
+    ]);
+    let mut child = command
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the binary runs");
     let mut lines = std::io::BufReader::new(child.stdout.take().expect("piped"));
     let mut next = || {
         let mut line = String::new();
@@ -154,7 +226,13 @@ fn cluster_status_shows_brokers_and_replicas() {
     let status = ok_json(&node, &["cluster", "status"]);
     assert_eq!(status["cluster_id"], node.cluster_id);
     assert_eq!(status["controller"], 1);
-    let port: u16 = node.bootstrap.rsplit(':').next().expect("a port").parse().expect("a port");
+    let port: u16 = node
+        .bootstrap
+        .rsplit(':')
+        .next()
+        .expect("a port")
+        .parse()
+        .expect("a port");
     let brokers = json!([{
         "broker": 1, "host": "127.0.0.1", "port": port, "rack": null, "state": "active",
     }]);
@@ -173,13 +251,19 @@ fn who_cannot_be_reached_is_named_with_a_remedy() {
     drop(taken);
     let began = Instant::now();
     let mut command = highwater();
-    command.args(["topic", "list"]).env("HIGHWATER_BOOTSTRAP", &address);
+    command
+        .args(["topic", "list"])
+        .env("HIGHWATER_BOOTSTRAP", &address);
     let out = command.output().expect("the binary runs");
     let error = String::from_utf8_lossy(&out.stderr).into_owned();
     assert_eq!(out.status.code(), Some(1), "{error}");
     assert!(error.contains(&address), "{error}");
     assert_eq!(error.lines().count(), 1, "{error}");
-    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
+    assert!(
+        began.elapsed() < Duration::from_secs(20),
+        "{:?}",
+        began.elapsed()
+    );
 }
 
 #[test]
@@ -206,7 +290,14 @@ fn a_closed_pipe_is_no_error() {
     let text: String = (0..50_000).map(|number| format!("{number}\n")).collect();
     ok(&node, &["produce", "long"], &text);
     let mut command = highwater();
-    command.args(["consume", "long", "--from-beginning", "-e", "--bootstrap", &node.bootstrap]);
+    command.args([
+        "consume",
+        "long",
+        "--from-beginning",
+        "-e",
+        "--bootstrap",
+        &node.bootstrap,
+    ]);
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().expect("the binary runs");
     drop(child.stdout.take());
@@ -248,29 +339,52 @@ fn format_is_kafka_storages() {
     command.args(["start", "--config", &config]);
     let node = Node::spawn(command, &data).expect("starts");
     assert_eq!(node.cluster_id, id);
-    assert!(node.ready_line.ends_with(&format!("data={}", data.display())), "{}", node.ready_line);
+    assert!(
+        node.ready_line
+            .ends_with(&format!("data={}", data.display())),
+        "{}",
+        node.ready_line
+    );
 }
 
 #[test]
 fn log_dump_and_verify_read_what_a_node_wrote() {
     let (root, node) = node();
-    ok(&node, &["produce", "orders", "--key-separator", ":"], "a:1\nb:2\n");
+    ok(
+        &node,
+        &["produce", "orders", "--key-separator", ":"],
+        "a:1\nb:2\n",
+    );
     assert!(node.stop().success());
     let data = root.path().join("data");
-    let log = data.join("orders-0/00000000000000000000.log").display().to_string();
+    let log = data
+        .join("orders-0/00000000000000000000.log")
+        .display()
+        .to_string();
     let (code, out, error) = run(&["log", "dump", &log, "--print-data-log"], "");
     assert_eq!(code, 0, "{error}");
-    assert!(out.starts_with(&format!("Dumping {log}\nLog starting offset: 0\nbaseOffset: 0 ")));
+    assert!(out.starts_with(&format!(
+        "Dumping {log}\nLog starting offset: 0\nbaseOffset: 0 "
+    )));
     assert!(out.contains("key: b payload: 2"), "{out}");
-    let (code, out, error) =
-        run(&["log", "dump", &log, "--print-data-log", "--output", "json"], "");
+    let (code, out, error) = run(
+        &["log", "dump", &log, "--print-data-log", "--output", "json"],
+        "",
+    );
     assert_eq!(code, 0, "{error}");
-    let lines: Vec<Value> =
-        out.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let lines: Vec<Value> = out
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect();
     assert_eq!(lines.last().expect("a record")["payload"], "2");
     let metadata = data.join("__cluster_metadata-0/00000000000000000000.log");
     let (code, out, error) = run(
-        &["log", "dump", &metadata.display().to_string(), "--cluster-metadata-decoder"],
+        &[
+            "log",
+            "dump",
+            &metadata.display().to_string(),
+            "--cluster-metadata-decoder",
+        ],
         "",
     );
     assert_eq!(code, 0, "{error}");

@@ -1,6 +1,235 @@
-use crate::args::{ConsumeArgs, Output};
+use std::collections::BTreeMap;
+use std::io::Write;
 
+use anyhow::{anyhow, bail};
+use highwater_client::{
+    Client, ClientError, Consumer, ConsumerConfig, IsolationLevel, OffsetReset, OffsetSpec,
+    PartitionName, StartAt,
+};
+use highwater_records::{Record, TimestampType};
+use highwater_types::{ErrorCode, Millis, Offset, PartitionIndex};
+use serde_json::{Value, json};
+
+use super::{block_on, connect};
+use crate::args::{ConsumeArgs, Output};
+use crate::node_settings::parse_pair;
+use crate::output::{self, Usage};
+
+/// How long one wait for records takes before the ends are looked at again.
+const POLL: Millis = Millis::new(1_000);
+
+/// `consume TOPIC`: prints records until it is stopped, or has enough.
 pub(crate) fn run(args: ConsumeArgs, output: Output) -> anyhow::Result<()> {
-    let _ = (args, output);
-    anyhow::bail!("consume is not there yet")
+    let start = start_at(&args)?;
+    let config = consumer_config(&args, start)?;
+    block_on(consume(&args, start, config, output))
+}
+
+fn start_at(args: &ConsumeArgs) -> anyhow::Result<StartAt> {
+    if args.from_beginning {
+        return Ok(StartAt::Earliest);
+    }
+    match args.offset.as_deref() {
+        None | Some("latest") => Ok(StartAt::Latest),
+        Some("earliest") => Ok(StartAt::Earliest),
+        Some(text) => match text.parse() {
+            Ok(offset) if offset >= 0 => Ok(StartAt::Offset(Offset::new(offset))),
+            Ok(_) | Err(_) => {
+                let why = "a number from 0, earliest or latest is expected";
+                Err(Usage(format!("--offset {text}: {why}")).into())
+            }
+        },
+    }
+}
+
+fn consumer_config(args: &ConsumeArgs, start: StartAt) -> anyhow::Result<ConsumerConfig> {
+    let mut config = ConsumerConfig {
+        auto_offset_reset: match start {
+            StartAt::Earliest => OffsetReset::Earliest,
+            // Records that are gone must not go unnoticed.
+            StartAt::Offset(_) => OffsetReset::None,
+            StartAt::Latest | StartAt::Timestamp(_) => OffsetReset::Latest,
+        },
+        ..ConsumerConfig::default()
+    };
+    if args.read_committed {
+        config.isolation_level = IsolationLevel::ReadCommitted;
+    }
+    for pair in &args.property {
+        let (key, value) = parse_pair(pair, "--property")?;
+        let known = config
+            .set(&key, &value)
+            .map_err(|why| anyhow!(Usage(why.to_string())))?;
+        if !known {
+            return Err(Usage(format!("--property {key}: no consumer has such a key")).into());
+        }
+    }
+    Ok(config)
+}
+
+async fn consume(
+    args: &ConsumeArgs,
+    start: StartAt,
+    config: ConsumerConfig,
+    output: Output,
+) -> anyhow::Result<()> {
+    let client = connect(&args.at).await?;
+    let partitions = partitions(&client, args).await?;
+    let ends = if args.exit_at_end {
+        ends(&client, &partitions, config.isolation_level).await?
+    } else {
+        BTreeMap::new()
+    };
+    let mut consumer = Consumer::new(&client, config);
+    for (topic, partition) in &partitions {
+        consumer.assign(topic, *partition, start).await?;
+    }
+    let mut left = args.max_messages.unwrap_or(u64::MAX);
+    let mut out = output::stdout();
+    while left > 0 && !(args.exit_at_end && at_end(&consumer, &ends)) {
+        for records in consumer.poll(POLL).await? {
+            let partition = records.partition;
+            for batch in &records.batches {
+                let time = batch.header().attributes.timestamp_type();
+                let from = records.from;
+                let wanted = batch.records().filter(|it| it.offset >= from);
+                for record in wanted {
+                    if left == 0 {
+                        break;
+                    }
+                    left -= 1;
+                    print(&mut out, args, partition, time, &record, output)?;
+                }
+            }
+        }
+        out.flush()?;
+    }
+    Ok(())
+}
+
+async fn partitions(client: &Client, args: &ConsumeArgs) -> anyhow::Result<Vec<PartitionName>> {
+    let topics = client
+        .describe_topics(Some(std::slice::from_ref(&args.topic)))
+        .await?;
+    let topic = topics.into_iter().find(|topic| topic.name == args.topic);
+    let Some(topic) = topic.filter(|it| it.error != ErrorCode::UNKNOWN_TOPIC_OR_PARTITION) else {
+        bail!(
+            "there is no topic {}: make it with `highwater topic create`, or produce to it first",
+            args.topic
+        );
+    };
+    if topic.error.is_error() {
+        bail!("cannot read topic {}: {}", args.topic, topic.error);
+    }
+    let all = topic.partitions.iter().map(|it| it.index);
+    let wanted: Vec<PartitionIndex> = if args.partition.is_empty() {
+        all.collect()
+    } else {
+        args.partition
+            .iter()
+            .map(|&number| PartitionIndex::new(number))
+            .collect()
+    };
+    Ok(wanted
+        .into_iter()
+        .map(|partition| (args.topic.clone(), partition))
+        .collect())
+}
+
+async fn ends(
+    client: &Client,
+    partitions: &[PartitionName],
+    isolation: IsolationLevel,
+) -> Result<BTreeMap<PartitionName, (Offset, Offset)>, ClientError> {
+    let mut ends = BTreeMap::new();
+    let specs = |spec| {
+        partitions
+            .iter()
+            .map(|it| (it.clone(), spec))
+            .collect::<Vec<_>>()
+    };
+    let starts = client
+        .list_offsets(&specs(OffsetSpec::Earliest), isolation)
+        .await;
+    let lasts = client
+        .list_offsets(&specs(OffsetSpec::Latest), isolation)
+        .await;
+    for ((partition, start), last) in partitions.iter().zip(starts).zip(lasts) {
+        let start = start?.offset.unwrap_or(Offset::ZERO);
+        let last = last?.offset.unwrap_or(Offset::ZERO);
+        ends.insert(partition.clone(), (start, last));
+    }
+    Ok(ends)
+}
+
+/// Whether everything that was there at the beginning has been read.
+fn at_end(consumer: &Consumer, ends: &BTreeMap<PartitionName, (Offset, Offset)>) -> bool {
+    ends.iter().all(|(partition, (start, last))| {
+        start >= last || consumer.position(partition).is_some_and(|at| at >= *last)
+    })
+}
+
+fn print(
+    out: &mut impl Write,
+    args: &ConsumeArgs,
+    partition: PartitionIndex,
+    time: TimestampType,
+    record: &Record<'_>,
+    output: Output,
+) -> anyhow::Result<()> {
+    if output == Output::Json {
+        writeln!(out, "{}", to_json(args, partition, record))?;
+        return Ok(());
+    }
+    let separator = args.key_separator.as_bytes();
+    let mut parts: Vec<Vec<u8>> = Vec::new();
+    if args.print_timestamp {
+        parts.push(format!("{}:{}", time.name(), record.timestamp).into_bytes());
+    }
+    if args.print_partition {
+        parts.push(partition.to_string().into_bytes());
+    }
+    if args.print_offset {
+        parts.push(record.offset.to_string().into_bytes());
+    }
+    if args.print_headers {
+        parts.push(headers_text(record));
+    }
+    if args.print_key {
+        parts.push(record.key.unwrap_or(b"null").to_vec());
+    }
+    parts.push(record.value.unwrap_or(b"null").to_vec());
+    out.write_all(&parts.join(separator))?;
+    out.write_all(b"\n")?;
+    Ok(())
+}
+
+/// Headers as Kafka's console consumer prints them.
+fn headers_text(record: &Record<'_>) -> Vec<u8> {
+    let headers = record
+        .headers()
+        .map(|(key, value)| [key, b":", value.unwrap_or(b"null")].concat());
+    let headers: Vec<Vec<u8>> = headers.collect();
+    if headers.is_empty() {
+        b"NO_HEADERS".to_vec()
+    } else {
+        headers.join(&b","[..])
+    }
+}
+
+fn to_json(args: &ConsumeArgs, partition: PartitionIndex, record: &Record<'_>) -> Value {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let headers: Vec<Value> = record
+        .headers()
+        .map(|(key, value)| json!({ "key": text(key), "value": value.map(text) }))
+        .collect();
+    json!({
+        "topic": args.topic,
+        "partition": partition.raw(),
+        "offset": record.offset.raw(),
+        "timestamp": record.timestamp.raw(),
+        "key": record.key.map(text),
+        "value": record.value.map(text),
+        "headers": headers,
+    })
 }

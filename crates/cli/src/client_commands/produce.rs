@@ -37,7 +37,9 @@ fn producer_config(args: &ProduceArgs) -> anyhow::Result<ProducerConfig> {
     let mut config = ProducerConfig::default();
     let usage = |why: ClientError| anyhow!(Usage(why.to_string()));
     config.set("acks", &args.acks).map_err(usage)?;
-    config.set("compression.type", &args.compression).map_err(usage)?;
+    config
+        .set("compression.type", &args.compression)
+        .map_err(usage)?;
     for pair in &args.property {
         let (key, value) = parse_pair(pair, "--property")?;
         if !config.set(&key, &value).map_err(usage)? {
@@ -111,7 +113,9 @@ fn record<'a>(args: &'a ProduceArgs, line: &'a [u8]) -> ProducerRecord<'a> {
 }
 
 fn split_once<'a>(line: &'a [u8], separator: &[u8]) -> Option<(&'a [u8], &'a [u8])> {
-    let at = line.windows(separator.len()).position(|window| window == separator)?;
+    let at = line
+        .windows(separator.len())
+        .position(|window| window == separator)?;
     let (key, rest) = line.split_at_checked(at)?;
     Some((key, rest.get(separator.len()..)?))
 }
@@ -138,7 +142,12 @@ fn read_lines() -> mpsc::Receiver<io::Result<Vec<u8>>> {
 
 fn next_line(input: &mut impl BufRead) -> io::Result<Option<Vec<u8>>> {
     let mut line = Vec::new();
-    if input.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut line)? == 0 {
+    if input
+        .by_ref()
+        .take(LINE_BYTES_MAX)
+        .read_until(b'\n', &mut line)?
+        == 0
+    {
         return Ok(None);
     }
     if line.last() == Some(&b'\n') {
@@ -168,7 +177,10 @@ mod tests {
 
     #[test]
     fn keys_stand_before_the_first_separator() {
-        assert_eq!(split_once(b"k::v::w", b"::"), Some((&b"k"[..], &b"v::w"[..])));
+        assert_eq!(
+            split_once(b"k::v::w", b"::"),
+            Some((&b"k"[..], &b"v::w"[..]))
+        );
         assert_eq!(split_once(b"plain", b"::"), None);
     }
 }
