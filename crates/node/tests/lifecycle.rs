@@ -529,3 +529,96 @@ fn a_stop_while_logs_are_being_opened_waits_for_them() {
     assert_eq!(world.stopped.len(), 1, "{:?}", world.events);
     assert_eq!(world.checkpoint(HIGH_WATERMARK_FILE)["t-0"], 1);
 }
+
+#[test]
+fn a_stop_waits_for_a_sync_that_is_out() {
+    let mut world = World::new();
+    world.topic("t", 1, &[("flush.messages", "1")]);
+    world.hold = syncs;
+    let conn = world.connect();
+    world.send_produce(conn, -1, T, batch(&["a"]));
+    world.hold = never;
+    world.close();
+    assert_eq!(
+        world.receive_produce(conn).expect("an answer")[0]
+            .error_code
+            .raw(),
+        6
+    );
+    assert!(
+        world.stopped.is_empty(),
+        "two jobs of one log never run at once"
+    );
+    world.send_produce(conn, 1, T, batch(&["late"]));
+    assert_eq!(
+        world.receive_produce(conn).expect("an answer")[0]
+            .error_code
+            .raw(),
+        6
+    );
+    world.release();
+    assert_eq!(world.stopped.len(), 1);
+    assert_eq!(world.checkpoint(RECOVERY_POINT_FILE)["t-0"], 1);
+}
+
+#[test]
+fn a_topic_made_again_waits_for_the_sync_of_its_old_log() {
+    let mut world = World::new();
+    let topic = world.topic("t", 1, &[("flush.messages", "1")]);
+    world.change(topic, 0, |it| it.leader_epoch = it.leader_epoch.next());
+    world.hold = syncs;
+    world.produce(1, T, batch(&["a"]));
+    world.delete_topic(topic);
+    world.topic("t", 1, &[]);
+    let conn = world.connect();
+    world.send_produce(conn, 1, T, batch(&["new"]));
+    assert_eq!(world.receive_produce(conn), None);
+    assert!(!world.dir_names().contains(&"t-0".to_owned()));
+    world.hold = never;
+    world.release();
+    assert_eq!(
+        world.receive_produce(conn).expect("an answer")[0].base_offset,
+        0
+    );
+    assert!(!world.has_event("is offline"), "{:?}", world.events);
+    let names = world.disks[0].list(Path::new("t-0")).expect("there");
+    assert!(
+        !names.iter().any(|file| file.name.ends_with(".snapshot")),
+        "{names:?}"
+    );
+}
+
+#[test]
+fn cm_12_a_replica_that_leaves_and_comes_back_while_its_log_is_opened_starts_empty() {
+    let mut world = World::new();
+    let topic = world.topic("t", 1, &[]);
+    world.produce(-1, T, batch(&["a"]));
+    world.kill();
+    world.hold = everything;
+    world.start();
+    world.change(topic, 0, |it| it.assigned_replicas = vec![NodeId::new(2)]);
+    world.change(topic, 0, |it| it.assigned_replicas = vec![NodeId::new(1)]);
+    world.hold = never;
+    world.release();
+    assert_eq!(world.offsets("t", 0)[3], 0);
+}
+
+#[test]
+fn a_stop_before_the_first_image_loses_no_checkpoint() {
+    let mut world = World::new();
+    world.topic("t", 2, &[]);
+    world.produce(-1, T, batch(&["a"]));
+    world.advance(61_000);
+    world.kill();
+    let before = [RECOVERY_POINT_FILE, HIGH_WATERMARK_FILE].map(|file| world.checkpoint(file));
+    world.start_without_image();
+    world.close();
+    assert_eq!(world.stopped.len(), 1);
+    let after = [RECOVERY_POINT_FILE, HIGH_WATERMARK_FILE].map(|file| world.checkpoint(file));
+    assert_eq!(before, after);
+    assert!(
+        world.has_event("unclean: {LogDirNumber(0)}"),
+        "never scanned since the kill: {:?}",
+        world.events
+    );
+}

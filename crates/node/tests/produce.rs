@@ -9,7 +9,9 @@ use std::path::Path;
 use bytes::Bytes;
 use highwater_protocol::ApiKey;
 use highwater_protocol::messages::produce_request::{PartitionProduceData, TopicProduceData};
-use highwater_protocol::messages::{ProduceRequest, ProduceResponse};
+use highwater_protocol::messages::{
+    ApiVersionsRequest, MetadataRequest, ProduceRequest, ProduceResponse,
+};
 use highwater_protocol::wire::Message as _;
 use highwater_records::{BatchOptions, Compression, Compressor};
 use highwater_types::{NodeId, TopicId, Uuid, WallMs};
@@ -89,6 +91,16 @@ fn the_captured_produce_cases_have_kafkas_outcomes() {
             (expected, expected_offset),
             "{line}"
         );
+        let path = format!("00-Produce-cases/{nn}-{case}.response.hex");
+        let kafkas = Bytes::from(highwater_fixtures::unhex(&files[Path::new(&path)]));
+        let kafkas = kafkas.slice(4 + usize::from(version >= 9)..);
+        let kafkas = ProduceResponse::from_bytes(&kafkas, version).expect("Kafka's answer");
+        let kafkas = &kafkas.responses[0].partition_responses[0];
+        assert_eq!(row.log_append_time_ms, kafkas.log_append_time_ms, "{line}");
+        // The captured log was trimmed for the rows after the transactions.
+        if number < 26 {
+            assert_eq!(row.log_start_offset, kafkas.log_start_offset, "{line}");
+        }
     }
 }
 
@@ -605,4 +617,38 @@ fn appends_to_a_new_partition_wait_until_its_log_is_made() {
         world.receive_produce(conn).expect("an answer")[0].base_offset,
         0
     );
+}
+
+/// NP-05 against the shard: 50 pipelined requests of many kinds, some of them slow.
+#[test]
+fn np_05_fifty_mixed_requests_are_answered_in_order() {
+    for shards in 1..=3 {
+        let mut world = World::with(shards, 1, "");
+        world.topic("t", 4, &[("flush.messages", "1")]);
+        world.hold = syncs;
+        let conn = world.connect();
+        for number in 0..50 {
+            match number % 5 {
+                0 | 1 => world.send_produce(conn, -1, ("t", number % 4), batch(&["a"])),
+                2 => world.send_produce(conn, 1, ("t", 0), batch(&["b"])),
+                3 => {
+                    let body = MetadataRequest::default().to_bytes(9).expect("legal");
+                    world.send(conn, ApiKey::Metadata, 9, &body);
+                }
+                _ => {
+                    let body = ApiVersionsRequest::default().to_bytes(0).expect("legal");
+                    world.send(conn, ApiKey::ApiVersions, 0, &body);
+                }
+            }
+        }
+        let mut answered = Vec::new();
+        for _ in 0..100 {
+            while let Some(frame) = world.receive_frame(conn) {
+                let id = frame.first_chunk::<4>().expect("a correlation id");
+                answered.push(i32::from_be_bytes(*id));
+            }
+            world.release();
+        }
+        assert_eq!(answered, (1..=50).collect::<Vec<_>>());
+    }
 }

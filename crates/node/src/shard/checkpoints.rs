@@ -15,7 +15,7 @@ use highwater_log::checkpoint::offsets::{
 use highwater_types::{Millis, Mono, Now, Offset, TopicPartition};
 
 use super::partition::OnlinePartition;
-use super::{Effects, Shard, ShardSettings};
+use super::{Effects, FoundLog, Shard, ShardSettings};
 use crate::job::{Job, LogDirNumber, Work, WriteFiles};
 use crate::journal::{JournalEntry, Level};
 use crate::machine::{Effect, MachineId, Token};
@@ -99,6 +99,14 @@ struct KeptDir {
 }
 
 impl Lines {
+    pub(crate) const fn of_found(found: &FoundLog) -> Self {
+        Self {
+            recovery_point: found.recovery_point,
+            high_watermark: found.high_watermark,
+            log_start_offset: found.log_start_offset,
+        }
+    }
+
     pub(crate) fn of<D: Disk>(online: &OnlinePartition<D>) -> Self {
         let log = &online.log;
         let start = log.log_start_offset();

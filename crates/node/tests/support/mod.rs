@@ -144,12 +144,17 @@ impl World {
 
     /// Starts the shards on what the disks hold.
     pub fn start(&mut self) {
+        self.start_without_image();
+        self.publish(Changed::Everything);
+    }
+
+    /// Starts the shards; control is not ready yet.
+    pub fn start_without_image(&mut self) {
         self.starts += 1;
         self.stopped.clear();
         self.shards = (0..self.shards_count)
             .map(|number| self.make_shard(number))
             .collect();
-        self.publish(Changed::Everything);
     }
 
     fn make_shard(&self, number: u16) -> Shard<MemDisk> {

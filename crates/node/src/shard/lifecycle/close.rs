@@ -1,6 +1,6 @@
 use highwater_disk::{Disk, DiskError};
 use highwater_log::{Closed, PartitionLog};
-use highwater_types::{ErrorCode, Now, TopicPartition};
+use highwater_types::{ErrorCode, Now, TopicIdPartition, TopicPartition};
 
 use super::Phase;
 use crate::job::{Job, LogDirNumber, Work};
@@ -19,27 +19,67 @@ impl<D: Disk> Shard<D> {
             return;
         }
         self.lifecycle.phase = Phase::Closing;
-        self.lifecycle.to_open.clear();
+        for (dir, found) in std::mem::take(&mut self.lifecycle.found) {
+            // No image has decided about it: it stays as it was found.
+            self.note_not_opened(dir);
+            self.keep_last_lines(dir, found.topic_partition.clone(), Lines::of_found(&found));
+        }
+        let waiting = std::mem::take(&mut self.lifecycle.to_open);
+        for request in waiting.iter().filter(|request| !request.is_new) {
+            self.note_not_opened(request.dir);
+        }
         for id in self.partitions.ids() {
             self.end_waiting_appends(id, ErrorCode::NOT_LEADER_OR_FOLLOWER, out);
-            let Some(partition) = self.partitions.remove(id) else {
-                continue;
-            };
-            let lines = partition.lines();
-            let (dir, name) = (partition.dir, partition.name);
-            match partition.state {
-                PartitionState::Online(online) => self.close_log(dir, online.log, lines, out),
-                PartitionState::Opening { queued, .. } => {
-                    self.refuse_queued(queued, ErrorCode::NOT_LEADER_OR_FOLLOWER, out);
-                    self.keep_last_lines(dir, name, lines);
-                }
-                PartitionState::Failed => {
-                    self.lifecycle.unclean.insert(dir);
-                    self.keep_last_lines(dir, name, lines);
-                }
-            }
+            self.close_partition(id, out);
         }
         self.note_if_closed(now, out);
+    }
+
+    /// A log that was not opened in this life is no cleaner than the last life left it.
+    fn note_not_opened(&mut self, dir: LogDirNumber) {
+        if self.online_dir(dir).is_none_or(|dir| !dir.clean_shutdown) {
+            self.lifecycle.unclean.insert(dir);
+        }
+    }
+
+    /// Goes on with the closing of a partition whose sync was out.
+    pub(super) fn close_if_closing(
+        &mut self,
+        now: Now,
+        id: TopicIdPartition,
+        out: &mut Effects<D>,
+    ) {
+        if self.lifecycle.is_closing() {
+            self.close_partition(id, out);
+            self.note_if_closed(now, out);
+        }
+    }
+
+    fn close_partition(&mut self, id: TopicIdPartition, out: &mut Effects<D>) {
+        // Two jobs of one log never run at once: a sync that is out is waited for.
+        if self
+            .partitions
+            .online_mut(id)
+            .is_some_and(|online| online.sync_in_flight)
+        {
+            return;
+        }
+        let Some(partition) = self.partitions.remove(id) else {
+            return;
+        };
+        let lines = partition.lines();
+        let (dir, name) = (partition.dir, partition.name);
+        match partition.state {
+            PartitionState::Online(online) => self.close_log(dir, online.log, lines, out),
+            PartitionState::Opening { queued, .. } => {
+                self.refuse_queued(queued, ErrorCode::NOT_LEADER_OR_FOLLOWER, out);
+                self.keep_last_lines(dir, name, lines);
+            }
+            PartitionState::Failed => {
+                self.lifecycle.unclean.insert(dir);
+                self.keep_last_lines(dir, name, lines);
+            }
+        }
     }
 
     /// Starts to close one log. `lines` are what the checkpoints say should that fail.
@@ -108,7 +148,8 @@ impl<D: Disk> Shard<D> {
         let lifecycle = &mut self.lifecycle;
         let busy = lifecycle.phase != Phase::Closing
             || !lifecycle.opening.is_empty()
-            || !lifecycle.closing.is_empty();
+            || !lifecycle.closing.is_empty()
+            || !lifecycle.syncing.is_empty();
         if busy {
             return;
         }

@@ -68,6 +68,10 @@ impl<D: Disk> Shard<D> {
                 self.lifecycle.to_open.retain(|request| request.id != id);
                 let was_waiting = self.lifecycle.to_open.len() < before;
                 // A job that is out brings the log back, and it is deleted then.
+                let out_now = self.lifecycle.opening.values_mut();
+                out_now
+                    .filter(|request| request.id == id)
+                    .for_each(|it| it.abandoned = true);
                 if was_waiting && !is_new {
                     self.delete_log_dir(now, dir, &name, Millis::ZERO, out);
                 }

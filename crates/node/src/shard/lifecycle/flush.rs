@@ -1,10 +1,18 @@
-use highwater_disk::Disk;
+use highwater_disk::{Disk, DiskError};
 use highwater_log::Synced;
-use highwater_types::{Mono, Now, TopicIdPartition};
+use highwater_types::{Mono, Now, Offset, TopicIdPartition, TopicPartition};
 
-use crate::job::{Job, Work};
+use crate::job::{Job, LogDirNumber, Work};
 use crate::machine::{Effect, Token};
 use crate::shard::{Effects, Shard};
+
+/// A sync that is out. It writes by path, so nobody may make a log of the same name meanwhile.
+#[derive(Clone, Debug)]
+pub(crate) struct SyncRequest {
+    pub(crate) id: TopicIdPartition,
+    pub(crate) name: TopicPartition,
+    pub(crate) dir: LogDirNumber,
+}
 
 impl<D: Disk> Shard<D> {
     /// Starts a sync of a log. While one is out nothing happens: what was appended since waits
@@ -14,17 +22,18 @@ impl<D: Disk> Shard<D> {
         let Some(partition) = self.partitions.find_mut(id) else {
             return;
         };
-        let dir = partition.dir;
+        let (dir, name) = (partition.dir, partition.name.clone());
         let Ok(online) = partition.online_mut() else {
             return;
         };
-        if online.sync_in_flight {
+        if online.sync_in_flight || self.lifecycle.is_closing() {
             return;
         }
         match online.log.sync_job(now) {
             Ok(Some(job)) => {
                 online.sync_in_flight = true;
-                self.lifecycle.syncing.insert(token, id);
+                let request = SyncRequest { id, name, dir };
+                self.lifecycle.syncing.insert(token, request);
                 let work = Work::SyncLog(job);
                 out.push(Effect::Job {
                     token,
@@ -45,20 +54,26 @@ impl<D: Disk> Shard<D> {
         synced: Synced,
         out: &mut Effects<D>,
     ) {
-        let id = self
-            .lifecycle
-            .syncing
-            .remove(&token)
-            .expect("a sync that is out");
-        let Some(partition) = self.partitions.find_mut(id) else {
-            return;
+        let request = self.lifecycle.syncing.remove(&token);
+        let SyncRequest { id, dir, .. } = request.expect("a sync that is out");
+        let result = match self.partitions.online_mut(id) {
+            Some(online) => {
+                online.sync_in_flight = false;
+                online.log.synced(synced)
+            }
+            // The log is gone, and its directory with it. One that is made again under the same
+            // name waited for this sync.
+            None => {
+                self.start_open_jobs(now, out);
+                let gone = |why: &DiskError| !why.is_not_found();
+                synced
+                    .result
+                    .err()
+                    .filter(gone)
+                    .map_or(Ok(Offset::ZERO), Err)
+            }
         };
-        let dir = partition.dir;
-        let Ok(online) = partition.online_mut() else {
-            return;
-        };
-        online.sync_in_flight = false;
-        match online.log.synced(synced) {
+        match result {
             Ok(flushed) => {
                 self.checkpoints.note_recovery_point();
                 self.with_replica(now, id, out, |replica, outputs| {
@@ -68,6 +83,7 @@ impl<D: Disk> Shard<D> {
             }
             Err(why) => self.fail_dir(now, dir, &why, out),
         }
+        self.close_if_closing(now, id, out);
     }
 
     /// What a log asks for once it grew: a sync after a roll, a tick for `flush.ms`.

@@ -109,11 +109,7 @@ impl<D: Disk> Shard<D> {
         let settings = self.topic_settings(&log.topic_partition.topic);
         let name = log.topic_partition.clone();
         let mut partition = Partition::opening(id, name, dir, settings, false);
-        partition.kept = Lines {
-            recovery_point: log.recovery_point,
-            high_watermark: log.high_watermark,
-            log_start_offset: log.log_start_offset,
-        };
+        partition.kept = Lines::of_found(log);
         self.partitions.insert(partition);
         self.request_open(id);
     }

@@ -17,6 +17,7 @@ use highwater_types::{Mono, Now, TopicIdPartition, TopicPartition};
 
 use self::delete::DelayedRemoval;
 pub use self::delete::Removal;
+use self::flush::SyncRequest;
 use self::open::OpenRequest;
 use super::checkpoints::Lines;
 use super::{Effects, FoundLog, Shard};
@@ -36,7 +37,7 @@ pub struct LifecycleState<D: Disk> {
     /// Open jobs that are out.
     opening: BTreeMap<Token, OpenRequest>,
     /// Sync jobs that are out.
-    syncing: BTreeMap<Token, TopicIdPartition>,
+    syncing: BTreeMap<Token, SyncRequest>,
     /// When `flush.ms` makes a sync due. An entry may be out of date: it is only looked at.
     flush_deadlines: BTreeSet<(Mono, TopicIdPartition)>,
     /// Close jobs that are out.

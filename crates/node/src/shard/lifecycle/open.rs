@@ -8,7 +8,7 @@ use rand_chacha::rand_core::RngCore as _;
 
 use super::Phase;
 use crate::job::{Job, LogDirNumber, LogOpened, Work};
-use crate::journal::{Happening, Level};
+use crate::journal::{Happening, JournalEntry, Level};
 use crate::machine::{Effect, MachineId, Token};
 use crate::part::Part;
 use crate::shard::partition::{OnlinePartition, PartitionState, log_config, replica_config};
@@ -24,7 +24,9 @@ pub(crate) struct OpenRequest {
     pub(crate) name: TopicPartition,
     pub(crate) dir: LogDirNumber,
     /// Made, not found: goes first, for clients wait for it.
-    is_new: bool,
+    pub(super) is_new: bool,
+    /// The partition was deleted while the job was out: the log is deleted when it comes.
+    pub(super) abandoned: bool,
 }
 
 impl<D: Disk> Shard<D> {
@@ -42,6 +44,7 @@ impl<D: Disk> Shard<D> {
             name: partition.name.clone(),
             dir: partition.dir,
             is_new,
+            abandoned: false,
         };
         if is_new {
             self.lifecycle.to_open.push_front(request);
@@ -90,10 +93,11 @@ impl<D: Disk> Shard<D> {
     }
 
     fn is_name_busy(&self, dir: LogDirNumber, name: &TopicPartition) -> bool {
-        self.lifecycle
-            .opening
-            .values()
-            .any(|it| it.dir == dir && it.name == *name)
+        let lifecycle = &self.lifecycle;
+        let mut opening = lifecycle.opening.values();
+        let mut syncing = lifecycle.syncing.values();
+        opening.any(|it| it.dir == dir && it.name == *name)
+            || syncing.any(|it| it.dir == dir && it.name == *name)
     }
 
     fn start_open_job(&mut self, now: Now, request: OpenRequest, out: &mut Effects<D>) {
@@ -150,10 +154,13 @@ impl<D: Disk> Shard<D> {
         }
         match opened {
             Ok((log, report)) => self.take_opened(now, &request, log, &report, out),
-            Err(why) => {
-                let why = why.to_string();
-                self.fail_partition(request.id, &why, out);
+            Err(_) if request.abandoned => {}
+            Err(why) if self.lifecycle.is_closing() => {
+                self.lifecycle.unclean.insert(request.dir);
+                let text = format!("{} was not opened: {why}", request.name);
+                out.push(Effect::Event(JournalEntry::text(Level::Error, text)));
             }
+            Err(why) => self.fail_partition(request.id, &why.to_string(), out),
         }
         self.start_open_jobs(now, out);
         self.note_if_loaded(out);
@@ -169,6 +176,10 @@ impl<D: Disk> Shard<D> {
         out: &mut Effects<D>,
     ) {
         let id = request.id;
+        if request.abandoned {
+            self.delete_log(now, request.dir, log, out);
+            return;
+        }
         if self.lifecycle.is_closing() {
             // Its last lines stay what they were, but for the recovery point.
             let lines = self.lifecycle.last_lines.get(&request.dir);
@@ -182,9 +193,10 @@ impl<D: Disk> Shard<D> {
         self.journal_opened(request, report, out);
         let is_offline = self.online_dir(request.dir).is_none();
         let Some(partition) = self.partitions.find_mut(id) else {
-            // Deleted in the meantime.
-            self.delete_log(now, request.dir, log, out);
-            return;
+            unreachable!(
+                "{} is gone but its open job was not abandoned",
+                request.name
+            );
         };
         if is_offline || matches!(partition.state, PartitionState::Failed) {
             return;

@@ -114,6 +114,12 @@ impl<D: Disk> Partition<D> {
         &self.name
     }
 
+    /// The log directory that it is in.
+    #[must_use]
+    pub const fn dir(&self) -> LogDirNumber {
+        self.dir
+    }
+
     /// The open log, or the code that a client gets instead: KAFKA_STORAGE_ERROR when it failed,
     /// NOT_LEADER_OR_FOLLOWER while it is being opened.
     ///

@@ -3,7 +3,7 @@ use highwater_disk::Disk;
 use highwater_log::{AppendError, Appended, Origin};
 use highwater_metadata::config::TopicSettings;
 use highwater_records::{Compression, Compressor, Validated, ValidationRules};
-use highwater_types::{ErrorCode, Now, TopicIdPartition};
+use highwater_types::{ErrorCode, Now, Offset, TopicIdPartition};
 
 use super::outcome::{Outcome, Progress};
 use super::purgatory::Wait;
@@ -37,7 +37,8 @@ impl<D: Disk> Shard<D> {
         row: AppendRow,
         out: &mut Effects<D>,
     ) -> Progress {
-        let Some(partition) = self.partitions.find_mut(row.id) else {
+        let is_closing = self.lifecycle.is_closing();
+        let Some(partition) = self.partitions.find_mut(row.id).filter(|_| !is_closing) else {
             return Progress::Done(Outcome::refused(ErrorCode::NOT_LEADER_OR_FOLLOWER));
         };
         if let PartitionState::Opening {
@@ -52,15 +53,18 @@ impl<D: Disk> Shard<D> {
             });
             return Progress::Pending;
         }
-        let check = partition
-            .online()
-            .and_then(|online| online.replica.check_append(context.acks == ACKS_ALL));
-        if let Err(error) = check {
-            return Progress::Done(Outcome::refused(error));
-        }
+        let acks_all = context.acks == ACKS_ALL;
+        let checked = partition.online().and_then(|online| {
+            online.replica.check_append(acks_all)?;
+            Ok(online.log.log_start_offset())
+        });
+        let log_start_offset = match checked {
+            Ok(log_start_offset) => log_start_offset,
+            Err(error) => return Progress::Done(Outcome::refused(error)),
+        };
         let rules = rules(now, &partition.settings, &self.settings, context.version);
         match self.produce.validator.validate_inline(&row.records, &rules) {
-            Err(why) => Progress::Done(Outcome::bad_batch(&why)),
+            Err(why) => Progress::Done(Outcome::bad_batch(&why, log_start_offset)),
             Ok(Some(validated)) if !validated.needs_recompression => {
                 self.append_batch(now, context, row.row, row.id, &row.records, &validated, out)
             }
@@ -119,7 +123,11 @@ impl<D: Disk> Shard<D> {
             Ok((records, validated)) => {
                 self.append_batch(now, &context, row, id, &records, &validated, out)
             }
-            Err(why) => Progress::Done(Outcome::bad_batch(&why)),
+            Err(why) => {
+                let online = self.partitions.online_mut(id);
+                let start = online.map_or(Offset::NONE, |online| online.log.log_start_offset());
+                Progress::Done(Outcome::bad_batch(&why, start))
+            }
         };
         self.deliver_row(context.key(row), progress, out);
     }
@@ -165,7 +173,8 @@ impl<D: Disk> Shard<D> {
         validated: &Validated,
         out: &mut Effects<D>,
     ) -> Progress {
-        let Some(partition) = self.partitions.find_mut(id) else {
+        let is_closing = self.lifecycle.is_closing();
+        let Some(partition) = self.partitions.find_mut(id).filter(|_| !is_closing) else {
             return Progress::Done(Outcome::refused(ErrorCode::NOT_LEADER_OR_FOLLOWER));
         };
         // A job may have taken a while: the role is looked at once more.
@@ -179,7 +188,11 @@ impl<D: Disk> Shard<D> {
         };
         let appended = match log.append_as_leader(now, epoch, records, validated, Origin::Client) {
             Ok(appended) => appended,
-            Err(why) => return Progress::Done(self.not_appended(id, &why, out)),
+            Err(why) => {
+                let refused = Outcome::not_appended(&why, log.log_start_offset());
+                self.note_disk_error(id, &why, out);
+                return Progress::Done(refused);
+            }
         };
         let outcome = Outcome::appended(&appended, log.log_start_offset());
         let log_end_offset = log.log_end_offset();
@@ -234,22 +247,17 @@ impl<D: Disk> Shard<D> {
 
     /// A full disk may have room again: the log mends its tail before the next append. Any other
     /// disk error stops the partition.
-    fn not_appended(
-        &mut self,
-        id: TopicIdPartition,
-        why: &AppendError,
-        out: &mut Effects<D>,
-    ) -> Outcome {
-        if let AppendError::Disk(error) = why {
-            if error.is_full() {
-                let why = error.to_string();
-                let happening = |partition| Happening::AppendFailed { partition, why };
-                self.partition_changed(id, Level::Error, happening, out);
-            } else {
-                self.fail_partition(id, &error.to_string(), out);
-            }
+    fn note_disk_error(&mut self, id: TopicIdPartition, why: &AppendError, out: &mut Effects<D>) {
+        let AppendError::Disk(error) = why else {
+            return;
+        };
+        if error.is_full() {
+            let why = error.to_string();
+            let happening = |partition| Happening::AppendFailed { partition, why };
+            self.partition_changed(id, Level::Error, happening, out);
+        } else {
+            self.fail_partition(id, &error.to_string(), out);
         }
-        Outcome::not_appended(why)
     }
 
     /// Completes the appends that the changed partitions allow to.

@@ -55,21 +55,44 @@ impl Outcome {
         }
     }
 
-    /// Refused for what the batch is.
-    pub(crate) fn bad_batch(why: &BatchError) -> Self {
+    /// Refused for what the batch is. As in Kafka, the log start is told once the request itself
+    /// proved sound and the log looked at the batch.
+    pub(crate) fn bad_batch(why: &BatchError, log_start_offset: Offset) -> Self {
+        let is_of_request = matches!(
+            why,
+            BatchError::Cut { .. }
+                | BatchError::UnknownMagic { .. }
+                | BatchError::OldMagic { .. }
+                | BatchError::Crc { .. }
+                | BatchError::ZstdNotAllowed
+                | BatchError::NoBatch
+                | BatchError::MoreThanOneBatch { .. }
+        );
         let details = Details {
             message: why.to_string(),
             records: why.record_errors().to_vec(),
         };
         Self {
             details: Some(Box::new(details)),
+            log_start_offset: if is_of_request {
+                Offset::NONE
+            } else {
+                log_start_offset
+            },
             ..Self::refused(why.error_code())
         }
     }
 
-    /// Refused by the log.
-    pub(crate) fn not_appended(why: &AppendError) -> Self {
-        Self::explained(why.error_code(), why.to_string())
+    /// Refused by the log. What a disk says is for the journal, not for clients.
+    pub(crate) fn not_appended(why: &AppendError, log_start_offset: Offset) -> Self {
+        let refused = match why {
+            AppendError::Disk(_) => Self::refused(why.error_code()),
+            _ => Self::explained(why.error_code(), why.to_string()),
+        };
+        Self {
+            log_start_offset,
+            ..refused
+        }
     }
 
     /// Appended, or there already.
