@@ -1,4 +1,4 @@
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use highwater_disk::{Disk, DiskError, OpenMode};
@@ -22,8 +22,15 @@ impl<D: Disk> LazyFile<D> {
         }
     }
 
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
+    /// A file that is open already.
+    pub(crate) fn opened(disk: D, path: PathBuf, mode: OpenMode, file: Arc<D::File>) -> Self {
+        let file = OnceLock::from(file);
+        Self {
+            disk,
+            path,
+            mode,
+            file,
+        }
     }
 
     /// The open file.
@@ -33,11 +40,6 @@ impl<D: Disk> LazyFile<D> {
         }
         let file = self.disk.open(&self.path, self.mode)?;
         Ok(self.file.get_or_init(|| file))
-    }
-
-    /// The file if somebody opened it already.
-    pub(crate) fn opened(&self) -> Option<&Arc<D::File>> {
-        self.file.get()
     }
 
     /// Whether there is such a file already.

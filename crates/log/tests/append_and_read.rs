@@ -1,5 +1,11 @@
 //! Appending, reading, rolling, deduplication.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "helpers of tests"
+)]
+
 mod support;
 
 use highwater_disk::{

@@ -1,6 +1,12 @@
 //! The power goes at every operation of every procedure; afterwards the log opens, what was
 //! flushed is there, and its shape is right.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "helpers of tests"
+)]
+
 mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -193,7 +199,13 @@ fn check_log(log: &mut Log, known: &Known, what: &str) {
             "{what}: flushed batch at {base}"
         );
     }
-    // I-10: each epoch of the log begins at its first batch.
+    check_epochs(log, &found, what);
+    check_look_ups(log, known, what);
+}
+
+/// I-10: each epoch of the log begins at its first batch.
+fn check_epochs(log: &Log, found: &BTreeMap<i64, Vec<u8>>, what: &str) {
+    let (start, end) = (log.log_start_offset().raw(), log.log_end_offset().raw());
     let mut first_of: BTreeMap<i32, i64> = BTreeMap::new();
     for bytes in found.values() {
         let header = *Batch::parse(bytes).unwrap().header();
@@ -215,7 +227,11 @@ fn check_log(log: &mut Log, known: &Known, what: &str) {
     for entry in log.epochs().entries {
         assert!(entry.start_offset.raw() <= end, "{what}: {entry:?}");
     }
-    // Every index entry leads somewhere: look-ups of every offset agree.
+}
+
+/// Every index entry leads somewhere: look-ups of every offset agree.
+fn check_look_ups(log: &mut Log, known: &Known, what: &str) {
+    let (start, end) = (log.log_start_offset().raw(), log.log_end_offset().raw());
     for offset in (start..end).step_by(3) {
         let (bytes, local) = read(log, offset, end, 1).unwrap();
         let batch = Batch::parse(&bytes).unwrap();

@@ -1,5 +1,11 @@
 //! Kafka's own log directories open as Kafka opens them, and what we write has Kafka's shape.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "helpers of tests"
+)]
+
 mod support;
 
 use std::path::{Path, PathBuf};
@@ -29,8 +35,7 @@ fn end_by_batches(log: &FixtureLog) -> Offset {
     let newest = log
         .files
         .iter()
-        .filter(|(path, _)| path.starts_with(dir) && path.extension().is_some_and(|it| it == "log"))
-        .next_back()
+        .rfind(|(path, _)| path.starts_with(dir) && path.extension().is_some_and(|it| it == "log"))
         .unwrap();
     let base: i64 = newest
         .0
@@ -43,7 +48,7 @@ fn end_by_batches(log: &FixtureLog) -> Offset {
     let last = Batches::new(newest.1)
         .map(|batch| batch.unwrap().header().next_offset())
         .last();
-    last.unwrap_or(Offset::new(base))
+    last.unwrap_or_else(|| Offset::new(base))
 }
 
 fn open(log: &FixtureLog) -> (PartitionLog<MemDisk>, RecoveryReport) {
@@ -283,4 +288,63 @@ fn the_truncation_fixture_has_epochs_to_cut_by() {
         4,
         "node 1 alone had 4 records"
     );
+}
+
+#[test]
+fn what_we_write_of_kafkas_batches_is_what_kafka_wrote() {
+    let mut compared = 0;
+    for log in logs_of("one-node-clean") {
+        if !log.name.starts_with("plain-") && !log.name.starts_with("many") {
+            continue;
+        }
+        let dir = Path::new(&log.name);
+        let is_log = |path: &&PathBuf| {
+            path.starts_with(dir) && path.extension().is_some_and(|it| it == "log")
+        };
+        let disk = MemDisk::new("ours");
+        let opening = support::own::Opening::new(&disk).config(highwater_log::LogConfig {
+            segment_bytes: 4096,
+            index_interval_bytes: 256,
+            ..support::own::small()
+        });
+        let (mut ours, _) = opening.open();
+        for path in log.files.keys().filter(is_log) {
+            ours.append_as_follower(support::own::clock(), &log.files[path])
+                .unwrap();
+        }
+        ours.close()
+            .run(&highwater_disk::Blocking::enter())
+            .unwrap();
+        let newest = log
+            .files
+            .keys()
+            .filter(is_log)
+            .next_back()
+            .unwrap()
+            .file_stem()
+            .unwrap();
+        for (path, bytes) in &log.files {
+            let kind = path
+                .extension()
+                .and_then(|it| it.to_str())
+                .unwrap_or_default();
+            if !path.starts_with(dir) || !matches!(kind, "log" | "index" | "timeindex") {
+                continue;
+            }
+            // A restart raised the epoch, and Kafka counted the index interval anew from there.
+            let batches = &log.files[&path.with_extension("log")];
+            let epochs: std::collections::BTreeSet<_> = Batches::new(batches)
+                .map(|batch| batch.unwrap().header().leader_epoch)
+                .collect();
+            let is_newest = path.file_stem() == Some(newest);
+            if kind != "log" && (is_newest || epochs.len() > 1) {
+                continue;
+            }
+            let name = path.file_name().unwrap();
+            let written = &disk.files()[&Path::new("t-0").join(name)];
+            assert_eq!(written, bytes, "{}", path.display());
+            compared += 1;
+        }
+    }
+    assert!(compared > 20, "{compared}");
 }

@@ -1,5 +1,11 @@
 //! Damaged directories: what Kafka mends we mend, and where Kafka does worse we do better.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "helpers of tests"
+)]
+
 mod support;
 
 use std::path::{Path, PathBuf};

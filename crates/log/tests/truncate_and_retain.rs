@@ -1,5 +1,11 @@
 //! Cutting, retention, deletion, look-ups by time.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "helpers of tests"
+)]
+
 mod support;
 
 use highwater_disk::{Blocking, Disk as _, MemDisk};

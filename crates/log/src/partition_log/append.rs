@@ -144,7 +144,6 @@ impl<D: Disk> PartitionLog<D> {
                     log_end_offset,
                 });
             }
-            self.check_size(batch.size_bytes() as u64)?;
             if self.active().size == 0 {
                 // What the first batch of a segment says about its age counts for the next.
                 self.write_run(now, &mut run)?;
@@ -154,7 +153,7 @@ impl<D: Disk> PartitionLog<D> {
                 self.roll_at(now, header.base_offset)?;
             }
             expected = header.next_offset();
-            let so_far = appended.get_or_insert(Appended {
+            let so_far = appended.get_or_insert_with(|| Appended {
                 first_offset: header.base_offset,
                 last_offset: header.last_offset(),
                 log_append_time: WallMs::NONE,

@@ -66,7 +66,8 @@ struct Spot {
 impl<D: Disk> PartitionLog<D> {
     /// Finds the batches from the one that holds `from` on: at most `max_bytes`, of one segment,
     /// and only whole batches that end at or below `up_to`. The last batch may be cut where
-    /// `max_bytes` falls inside it, as in Kafka; with `at_least_one` the first never is.
+    /// `max_bytes` falls inside it, as in Kafka. The first never is: with `at_least_one` it comes
+    /// whole whatever its size, without it is left out when it is larger than `max_bytes`.
     ///
     /// Nothing is read but a few headers, for which readers near the log end need no file.
     ///
@@ -110,10 +111,11 @@ impl<D: Disk> PartitionLog<D> {
             // Not even the first batch lies wholly below the bound.
             return Ok(ReadResult::Local(nothing));
         }
-        let wanted = if at_least_one {
-            max_bytes.max(spot.size)
-        } else {
-            max_bytes
+        let wanted = match max_bytes {
+            max if max >= spot.size => max,
+            _ if at_least_one => spot.size,
+            // Nobody could use a part of the first batch.
+            _ => 0,
         };
         let len = wanted.min(room);
         let segment = self

@@ -57,7 +57,10 @@ impl<D: Disk> RemovedFiles<D> {
             result => result,
         };
         for path in &self.paths {
-            result = result.and(self.disk.remove(path, b));
+            let removed = self.disk.remove(path, b);
+            if result.is_ok() {
+                result = removed;
+            }
         }
         result
     }

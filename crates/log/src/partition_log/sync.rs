@@ -167,7 +167,9 @@ impl<D: Disk> PartitionLog<D> {
         }
         for segment in &mut self.segments {
             segment.is_dirty = false;
-            segment.indexes_dirty = false;
+            if std::mem::take(&mut segment.indexes_dirty) {
+                segment.release_indexes();
+            }
         }
         Ok(files)
     }

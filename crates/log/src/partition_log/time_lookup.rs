@@ -102,26 +102,35 @@ impl<D: Disk> PartitionLog<D> {
     ) -> Result<Option<TimeLookup<D>>, DiskError> {
         let mut candidates: Vec<Candidate<D>> = Vec::new();
         for segment in &self.segments {
-            let is_late = segment
-                .max_timestamp()
-                .is_some_and(|greatest| greatest >= timestamp);
-            if !is_late || segment.end_offset <= self.log_start_offset {
+            let Some(greatest) = segment.greatest else {
+                continue;
+            };
+            if greatest.timestamp < timestamp || segment.end_offset <= self.log_start_offset {
                 continue;
             }
-            if candidates.is_empty() {
+            let position = if candidates.is_empty() {
                 // Opened here: a deletion may rename it before the job runs.
                 segment.file()?;
-            }
-            let too_old = segment.time_index.lookup_below(timestamp)?;
-            let from = too_old.map_or(segment.base_offset, |entry| entry.offset.next());
-            let from = from.max(self.log_start_offset);
-            let entry = segment.offset_index.lookup(from)?;
+                let too_old = segment.time_index.lookup_below(timestamp)?;
+                let from = too_old.map_or(segment.base_offset, |entry| entry.offset.next());
+                let from = from.max(self.log_start_offset);
+                segment
+                    .offset_index
+                    .lookup(from)?
+                    .map_or(0, |entry| entry.position)
+            } else {
+                0
+            };
             candidates.push(Candidate {
                 log: segment.lazy_log().clone(),
                 base_offset: segment.base_offset,
                 size: segment.size,
-                position: entry.map_or(0, |entry| entry.position),
+                position,
             });
+            if greatest.offset >= self.log_start_offset && !self.config.compacts {
+                // Its record with the greatest timestamp will do, if no earlier one does.
+                break;
+            }
         }
         Ok((!candidates.is_empty()).then(|| TimeLookup {
             wanted,

@@ -112,7 +112,7 @@ impl<D: Disk> OpenLog<D> {
             Err(why) if why.is_not_found() => {
                 self.disk.create_dir(&self.dir)?;
                 self.disk
-                    .sync_dir(self.dir.parent().unwrap_or(Path::new("")), b)
+                    .sync_dir(self.dir.parent().unwrap_or_else(|| Path::new("")), b)
             }
             Err(why) => Err(why),
         }
@@ -176,6 +176,7 @@ impl<D: Disk> OpenLog<D> {
         producers.state.remove_expired(self.now.wall, idle);
         for segment in &mut found.opened {
             segment.write_transactions_if_changed()?;
+            segment.release();
         }
         let end = self.settle_end(&mut found)?;
         self.remove_stray_snapshots(&files, &found, first_scanned, b)?;

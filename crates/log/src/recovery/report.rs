@@ -113,13 +113,6 @@ pub enum Finding {
         /// Where the log ended.
         log_end_offset: Offset,
     },
-    /// The log start offset lies below the first segment.
-    StartBelowSegments {
-        /// The checkpointed log start.
-        log_start_offset: Offset,
-        /// Where the log begins now.
-        first_base_offset: Offset,
-    },
     /// Files that belong to no segment, or that waited to be removed, are removed.
     Removed {
         /// Name of the file.
@@ -164,8 +157,7 @@ impl Finding {
             Self::IndexRebuilt { .. }
             | Self::EpochsRebuilt { .. }
             | Self::SnapshotDropped { .. }
-            | Self::ProducersRebuilt { .. }
-            | Self::StartBelowSegments { .. } => Severity::Repaired,
+            | Self::ProducersRebuilt { .. } => Severity::Repaired,
             Self::Damage { .. } => Severity::Damage,
             Self::UnflushedLoss { .. } | Self::FlushedLoss { .. } | Self::StartBeyondEnd { .. } => {
                 Severity::Loss
@@ -204,18 +196,25 @@ impl fmt::Display for Finding {
                 end,
                 high_watermark,
                 bytes,
-            } => write!(
-                f,
-                "LOSS: unflushed records [{end}, {high_watermark}) are gone, {bytes} bytes cut"
-            ),
+            } => {
+                let range = DamagedRange {
+                    from: *end,
+                    to: *high_watermark,
+                };
+                write!(
+                    f,
+                    "LOSS: unflushed records {range} are gone, {bytes} bytes cut"
+                )
+            }
             Self::FlushedLoss {
                 end,
                 recovery_point,
             } => {
-                write!(
-                    f,
-                    "LOSS: flushed records [{end}, {recovery_point}) are missing"
-                )
+                let range = DamagedRange {
+                    from: *end,
+                    to: *recovery_point,
+                };
+                write!(f, "LOSS: flushed records {range} are missing")
             }
             Self::Damage {
                 base_offset,
@@ -226,6 +225,22 @@ impl fmt::Display for Finding {
                 f,
                 "DAMAGE: segment {base_offset} position {position}: {what}; {range} not readable"
             ),
+            Self::StartBeyondEnd {
+                log_start_offset,
+                log_end_offset,
+            } => write!(
+                f,
+                "LOSS: log start {log_start_offset} lies above log end {log_end_offset}, begun anew"
+            ),
+            repaired => repaired.fmt_repaired(f),
+        }
+    }
+}
+
+impl Finding {
+    /// The findings that cost nobody a record.
+    fn fmt_repaired(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
             Self::Superseded { base_offset, end } => {
                 write!(
                     f,
@@ -246,26 +261,15 @@ impl fmt::Display for Finding {
             Self::ProducersRebuilt { from, to } => {
                 write!(f, "producers taken from the batches [{from}, {to})")
             }
-            Self::StartBeyondEnd {
-                log_start_offset,
-                log_end_offset,
-            } => write!(
-                f,
-                "LOSS: log start {log_start_offset} lies above log end {log_end_offset}, begun anew"
-            ),
-            Self::StartBelowSegments {
-                log_start_offset,
-                first_base_offset,
-            } => {
-                write!(
-                    f,
-                    "log start {log_start_offset} raised to first segment {first_base_offset}"
-                )
-            }
             Self::Removed { name, why } => write!(f, "{name} removed, {why}"),
             Self::SwapCompleted { base_offset } => {
                 write!(f, "segment {base_offset}: cleaned segment taken in")
             }
+            Self::TornTail { .. }
+            | Self::UnflushedLoss { .. }
+            | Self::FlushedLoss { .. }
+            | Self::Damage { .. }
+            | Self::StartBeyondEnd { .. } => fmt::Display::fmt(self, f),
         }
     }
 }

@@ -197,15 +197,41 @@ impl<'a, D: Disk> Segments<'a, D> {
                     }
                     Verdict::Keep(None) => {
                         let end = next.unwrap_or(self.open.recovery_point);
-                        self.keep(segment, position, end, what);
-                        segment.end_offset = end;
-                        segment.skip_to(files.log);
+                        self.keep_tail(segment, position, files.log, end, what)?;
                         self.found.is_tail_damaged = next.is_none();
                         return Ok(false);
                     }
                 },
             }
         }
+    }
+
+    /// Bad bytes up to the end of the file stay, for they stand for records up to `end`. Where no
+    /// record is missing they stand for none, and go.
+    fn keep_tail(
+        &mut self,
+        segment: &mut LogSegment<D>,
+        position: u64,
+        len: u64,
+        end: Offset,
+        what: &'static str,
+    ) -> Result<(), DiskError> {
+        if segment.end_offset < end {
+            self.keep(segment, position, end, what);
+            segment.end_offset = end;
+            segment.skip_to(len);
+            return Ok(());
+        }
+        segment.file()?.set_len(position)?;
+        segment.is_dirty = true;
+        let (base_offset, bytes) = (segment.base_offset, len - position);
+        self.report.add(Finding::TornTail {
+            base_offset,
+            end,
+            bytes,
+            what,
+        });
+        Ok(())
     }
 
     /// The three zones of an unclean stop. Below the recovery point bad bytes are rot: what was

@@ -174,22 +174,6 @@ impl<D: Disk, E: Entry> Entries<D, E> {
         Ok(())
     }
 
-    /// All entries, for checks and tests.
-    pub(crate) fn all(&self) -> Result<Vec<E>, DiskError> {
-        let mut all = Vec::new();
-        let mut at = 0;
-        while at < self.on_file {
-            let block = self.read_block(at, BLOCK.min(self.on_file - at))?;
-            if block.is_empty() {
-                break;
-            }
-            at += block.len() as u64;
-            all.extend(block);
-        }
-        all.extend_from_slice(&self.tail);
-        Ok(all)
-    }
-
     /// Keeps a few written entries in memory, so that readers near the end need no file.
     fn drop_written(&mut self) {
         const KEEP: usize = 32;

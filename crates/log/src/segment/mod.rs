@@ -84,8 +84,10 @@ impl<D: Disk> LogSegment<D> {
         now: WallMs,
     ) -> Result<Self, DiskError> {
         let path = segment_file(dir, base_offset, FileKind::Log);
-        disk.open(&path, OpenMode::CreateNew)?;
-        Ok(Self::over(disk, dir, base_offset, now))
+        let file = disk.open(&path, OpenMode::CreateNew)?;
+        let mut segment = Self::over(disk, dir, base_offset, now);
+        segment.log = LazyFile::opened(disk.clone(), path, OpenMode::Write, file);
+        Ok(segment)
     }
 
     /// A segment over the files of `base_offset`, of which nothing is known yet.
@@ -115,17 +117,18 @@ impl<D: Disk> LogSegment<D> {
         self.log.open()
     }
 
-    pub(crate) fn log_path(&self) -> &Path {
-        self.log.path()
-    }
-
     pub(crate) const fn lazy_log(&self) -> &LazyFile<D> {
         &self.log
     }
 
-    /// Lets go of all file handles.
+    /// Lets go of all file handles; they are opened again when needed.
     pub(crate) fn release(&mut self) {
         self.log.release();
+        self.release_indexes();
+    }
+
+    /// Lets go of the handles of the index files.
+    pub(crate) fn release_indexes(&mut self) {
         self.transaction_file.release();
         self.offset_index.0.release();
         self.time_index.0.release();

@@ -56,15 +56,6 @@ impl<D: Disk> OffsetIndex<D> {
         }
     }
 
-    /// The greatest entry whose position is not above `position`.
-    pub(crate) fn lookup_position(&self, position: u64) -> Result<Option<OffsetEntry>, DiskError> {
-        let above = self.0.partition_point(|entry| entry.position <= position)?;
-        match above.checked_sub(1) {
-            Some(at) => self.0.at(at),
-            None => Ok(None),
-        }
-    }
-
     /// Notes a batch; its last offset and position must lie above those of the last entry.
     pub(crate) fn append(&mut self, entry: OffsetEntry) {
         if let Some(last) = self.0.last() {

@@ -77,10 +77,6 @@ impl<F: DiskFile> Scanner<F> {
         }
     }
 
-    pub(crate) const fn end(&self) -> u64 {
-        self.end
-    }
-
     /// The batch at `position`, which must not begin below `expected`. Its CRC is not looked at.
     pub(crate) fn header_at(
         &mut self,
