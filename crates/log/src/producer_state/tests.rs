@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 use highwater_records::Batches;
 use highwater_types::{ErrorCode, Millis, Offset, ProducerEpoch, ProducerId, WallMs};
 
+use proptest::prelude::*;
+
 use super::*;
 use crate::partition_log::producer_batch;
 
@@ -453,4 +455,110 @@ fn golden_kafkas_transaction_indexes_are_rebuilt_from_the_log() {
         }
     }
     assert!(compared >= 15, "{compared}");
+}
+
+/// One thing that a producer or a coordinator may do.
+#[derive(Clone, Copy, Debug)]
+struct Act {
+    producer: i64,
+    records: i32,
+    what: u8,
+}
+
+/// Batches of a log in which a few producers do what `acts` say, as a leader would let them.
+fn batches_of(acts: &[Act]) -> Vec<ProducerBatch> {
+    let mut state = ProducerState::new(Offset::ZERO);
+    let mut batches = Vec::new();
+    for act in acts {
+        let id = ProducerId::new(act.producer);
+        let entry = state.producer(id);
+        let epoch = entry.map_or(0, |it| it.epoch.raw());
+        let offset = state.end_offset().raw();
+        let next = entry.map_or(0, |it| it.last_sequence().wrapping_add(1) & i32::MAX);
+        let is_open = entry.is_some_and(|it| it.transaction_first_offset.is_some());
+        let batch = match act.what {
+            0..=3 => data(epoch, next, offset, act.records),
+            4 => data(epoch + 1, 0, offset, act.records),
+            5 => marker(act.producer, epoch + 1, offset, MarkerKind::Commit, 0),
+            6 => marker(act.producer, epoch, offset, MarkerKind::Abort, 0),
+            _ => ProducerBatch {
+                is_transactional: true,
+                ..data(epoch, next, offset, act.records)
+            },
+        };
+        let is_transactional = batch.is_transactional || is_open;
+        let batch = ProducerBatch {
+            producer_id: id,
+            is_transactional,
+            ..batch
+        };
+        assert_eq!(
+            state.check(&batch, ProducerOrigin::Coordinator),
+            Ok(Check::New)
+        );
+        state.apply(&batch);
+        batches.push(batch);
+    }
+    batches
+}
+
+fn acts() -> impl Strategy<Value = Vec<Act>> {
+    let act = (0..4_i64, 1..4_i32, 0..10_u8);
+    let act = act.prop_map(|(producer, records, what)| Act {
+        producer,
+        records,
+        what,
+    });
+    prop::collection::vec(act, 0..60)
+}
+
+proptest! {
+    /// PI-09, PI-03: a snapshot from anywhere and the batches after it give what a full scan gives.
+    #[test]
+    fn pi_09_any_snapshot_and_the_rest_equal_a_full_scan(
+        acts in acts(),
+        at in any::<prop::sample::Index>(),
+    ) {
+        let batches = batches_of(&acts);
+        let cut = at.index(batches.len() + 1);
+        let before = state_of(&batches[..cut]);
+        let bytes = before.encode_snapshot();
+        let mut resumed =
+            ProducerState::decode_snapshot(&bytes, before.end_offset()).expect("just written");
+        prop_assert_eq!(resumed.encode_snapshot(), bytes);
+        for batch in &batches[cut..] {
+            resumed.apply(batch);
+        }
+        let full = state_of(&batches);
+        prop_assert_eq!(resumed.encode_snapshot(), full.encode_snapshot());
+        // With the high watermark at the end, what was decided before the snapshot is no matter.
+        let end = full.end_offset();
+        prop_assert_eq!(resumed.last_stable_offset(end), full.last_stable_offset(end));
+    }
+
+    /// The last stable offset never falls as the log and the high watermark grow, and no record
+    /// of an undecided transaction is below it.
+    #[test]
+    fn the_last_stable_offset_rises_and_stays_below_open_transactions(acts in acts()) {
+        let mut state = ProducerState::new(Offset::ZERO);
+        let mut last = Offset::ZERO;
+        for batch in batches_of(&acts) {
+            let high_watermark = state.end_offset();
+            state.apply(&batch);
+            let stable = state.last_stable_offset(high_watermark);
+            prop_assert!(last <= stable && stable <= high_watermark);
+            let mut opened = state.producers().filter_map(|it| it.transaction_first_offset);
+            prop_assert!(opened.all(|first| stable <= first));
+            last = stable;
+        }
+    }
+
+    #[test]
+    fn no_bytes_make_a_snapshot_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        let _any = ProducerState::decode_snapshot(&bytes, Offset::new(100));
+        let body = &bytes[6.min(bytes.len())..];
+        let crc = crc32c::crc32c(body).to_be_bytes();
+        let signed = [&[0, 1][..], &crc, body].concat();
+        let _any = ProducerState::decode_snapshot(&signed, Offset::new(100));
+    }
 }
