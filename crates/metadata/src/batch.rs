@@ -3,7 +3,8 @@ use highwater_records::stored::MetadataRecord;
 use highwater_records::stored::data::{KRaftVersionRecord, LeaderChangeMessage, VotersRecord};
 use highwater_records::wire::{DecodeError, EncodeError, Message as _};
 use highwater_records::{
-    Batch, BatchBuilder, BatchError, BatchOptions, BuildError, ControlRecord, ControlType,
+    BATCH_HEADER_BYTES, Batch, BatchBuilder, BatchError, BatchOptions, BuildError, ControlRecord,
+    ControlType,
 };
 use highwater_types::{LeaderEpoch, Offset, OffsetAndEpoch, WallMs};
 
@@ -158,6 +159,33 @@ pub enum BuildBatchError {
     Build(#[from] BuildError),
 }
 
+/// Cuts records into runs that each fit a batch of `bytes_max`, in order. A record that is larger by
+/// itself is a run of its own, for the log to refuse.
+///
+/// # Errors
+/// When a record does not fit its format.
+pub fn split_for_batches(
+    records: Vec<MetadataRecord>,
+    metadata_version: i16,
+    bytes_max: usize,
+) -> Result<Vec<Vec<MetadataRecord>>, BuildBatchError> {
+    let mut runs: Vec<Vec<MetadataRecord>> = Vec::new();
+    let mut room = 0;
+    for record in records {
+        let value = encode_value(&record, metadata_version)?;
+        let size = BatchBuilder::record_bytes_max(None, Some(&value), &[]);
+        match runs.last_mut().filter(|_| size <= room) {
+            Some(run) => run.push(record),
+            None => {
+                runs.push(vec![record]);
+                room = bytes_max.saturating_sub(BATCH_HEADER_BYTES);
+            }
+        }
+        room = room.saturating_sub(size);
+    }
+    Ok(runs)
+}
+
 /// One batch of metadata records, as Kafka writes them: without keys, at the versions that
 /// `metadata_version` allows.
 ///
@@ -185,7 +213,10 @@ pub fn build_batch(
 
 /// The value of a record at the version that `metadata_version` has. An older version lacks fields;
 /// what they would say is not known there, so it is left out.
-pub(crate) fn encode_value(record: &MetadataRecord, metadata_version: i16) -> Result<Bytes, EncodeError> {
+pub(crate) fn encode_value(
+    record: &MetadataRecord,
+    metadata_version: i16,
+) -> Result<Bytes, EncodeError> {
     let version = record_version(record, metadata_version);
     let mut record = record.clone();
     match &mut record {
@@ -255,4 +286,49 @@ pub(crate) fn append_quorum_record(
         QuorumRecord::Voters(it) => (ControlType::KraftVoters, it.to_bytes(0)?),
     };
     Ok(builder.append_control(timestamp, control_type, &value)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use highwater_records::stored::metadata::TopicRecord;
+    use highwater_types::Uuid;
+
+    use super::*;
+
+    #[test]
+    fn runs_fit_their_batches_and_lose_nothing() {
+        let record = |number: u128| -> MetadataRecord {
+            let topic_id = Uuid::from_u128(1000 + number);
+            TopicRecord {
+                name: "t".repeat(100),
+                topic_id,
+            }
+            .into()
+        };
+        let records: Vec<_> = (0..100).map(record).collect();
+        let runs = split_for_batches(records.clone(), 33, 2000).expect("fits");
+        assert!(runs.len() > 5);
+        for run in &runs {
+            let bytes = build_batch(run, Offset::ZERO, LeaderEpoch::ZERO, WallMs::new(1), 33);
+            assert!(bytes.expect("fits").len() <= 2000);
+        }
+        assert_eq!(runs.concat(), records);
+        let tiny = split_for_batches(records, 33, 1).expect("fits");
+        assert_eq!(tiny.len(), 100);
+    }
+
+    #[test]
+    fn an_older_cluster_gets_older_records() {
+        use highwater_records::stored::metadata::PartitionRecord;
+        let record: MetadataRecord = PartitionRecord {
+            directories: vec![Uuid::ZERO],
+            ..PartitionRecord::default()
+        }
+        .into();
+        for (level, version) in [(7, 0), (16, 0), (17, 1), (22, 1), (23, 2), (33, 2)] {
+            let value = encode_value(&record, level).expect("fits");
+            let (_, written) = MetadataRecord::decode_value(&value).expect("decodes");
+            assert_eq!(written, version, "metadata.version {level}");
+        }
+    }
 }

@@ -14,7 +14,7 @@ mod snapshot;
 
 pub use crate::batch::{
     BatchFault, BatchReplayError, BuildBatchError, QuorumRecord, build_batch, build_quorum_batch,
-    replay_batch,
+    replay_batch, split_for_batches,
 };
 pub use crate::changes::ImageChanges;
 pub use crate::delta::{MetadataDelta, ReplayError};

@@ -75,8 +75,6 @@ pub(crate) struct BrokerLifecycle {
     pub(crate) loading: BTreeSet<u16>,
     /// Whether the node ever served.
     served: bool,
-    /// Whether it has told the controller what it may do with its directories.
-    caught_up: bool,
 }
 
 impl BrokerLifecycle {
@@ -99,7 +97,6 @@ impl BrokerLifecycle {
             registration_timeout: millis("initial.broker.registration.timeout.ms"),
             loading: (0..config.shards()).collect(),
             served: false,
-            caught_up: false,
         }
     }
 
@@ -233,7 +230,7 @@ impl<D: Disk> Control<D> {
             want_shut_down: phase == Phase::ShuttingDown,
             offline_log_dirs: self.offline_dirs().map(|dir| dir.id.uuid()).collect(),
             // Nothing can be said of directories before their broker knows its own registration.
-            cordoned_log_dirs: self.broker.caught_up.then(Vec::new),
+            cordoned_log_dirs: self.has_applied_registration().then(Vec::new),
         };
         self.send(now, request.into(), out);
     }
@@ -299,7 +296,6 @@ impl<D: Disk> Control<D> {
             self.asked_in_vain(&format!("heartbeat: {}", answer.error_code), out);
             return;
         }
-        self.broker.caught_up |= answer.is_caught_up;
         match self.broker.phase {
             Phase::CatchingUp if !answer.is_caught_up => self.hurry(now, SOON),
             Phase::Unfencing if !answer.is_fenced => {

@@ -11,6 +11,9 @@ use highwater_types::{LeaderEpoch, Now, Offset, OffsetAndEpoch};
 
 use crate::machine::Ticket;
 
+/// Kafka's `internal.metadata.max.batch.size.in.bytes`.
+const BATCH_BYTES_MAX: usize = 8 << 20;
+
 /// The metadata log and its one voter: what is appended, flushed, committed, and who waits for it.
 ///
 /// Invariant: `pending` holds, in order, every batch between the high watermark and the log end
@@ -76,6 +79,12 @@ impl<D: Disk> MetadataLog<D> {
 
     pub(crate) fn end(&self) -> Offset {
         self.log.log_end_offset()
+    }
+
+    /// Most bytes of a batch: Kafka's bound, and what a segment takes.
+    pub(crate) fn batch_bytes_max(&self) -> usize {
+        let segment = usize::try_from(self.log.config().segment_bytes).unwrap_or(usize::MAX);
+        segment.min(BATCH_BYTES_MAX)
     }
 
     /// Whether everything appended is committed, so that an answer need not wait.

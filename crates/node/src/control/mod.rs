@@ -171,6 +171,12 @@ impl<D: Disk> Control<D> {
             .and_then(|log| log.leader().high_watermark())
     }
 
+    /// Where the broker is on its way up or down, for people.
+    #[must_use]
+    pub fn phase(&self) -> String {
+        format!("{:?}", self.broker.phase)
+    }
+
     /// Whether the broker serves its clients.
     #[must_use]
     pub fn is_serving(&self) -> bool {

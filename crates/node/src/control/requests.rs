@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use highwater_disk::Disk;
 use highwater_metadata::controller::Decision;
+use highwater_metadata::split_for_batches;
 use highwater_protocol::messages::{
     AllocateProducerIdsRequest, AllocateProducerIdsResponse, BrokerHeartbeatRequest,
     BrokerHeartbeatResponse, BrokerRegistrationRequest, BrokerRegistrationResponse,
@@ -165,7 +166,8 @@ impl<D: Disk> Control<D> {
     }
 
     /// Appends the records of a decision and replays them into `latest`: from now on every
-    /// decision builds on them. A refused append changes nothing.
+    /// decision builds on them. A decision that is too large for a batch takes several, in order;
+    /// what is refused changes nothing.
     pub(super) fn commit<A>(&mut self, now: Now, decision: Decision<A>) -> Result<A, ErrorCode> {
         self.append(now, decision.records).map(|()| decision.answer)
     }
@@ -180,26 +182,42 @@ impl<D: Disk> Control<D> {
             return Ok(());
         }
         let metadata_version = self.latest.image().metadata_version();
+        let Some(log) = &self.log else {
+            return Err(ErrorCode::NOT_CONTROLLER);
+        };
+        let runs = split_for_batches(records, metadata_version, log.batch_bytes_max());
+        let runs = runs.map_err(|why| self.refused(&why.to_string()))?;
+        for records in runs {
+            self.append_run(now, records, metadata_version)?;
+        }
+        Ok(())
+    }
+
+    fn append_run(
+        &mut self,
+        now: Now,
+        records: Vec<MetadataRecord>,
+        metadata_version: i16,
+    ) -> Result<(), ErrorCode> {
         let Some(log) = self.log.as_mut() else {
             return Err(ErrorCode::NOT_CONTROLLER);
         };
-        match log.append(now, records.clone(), metadata_version) {
-            Ok(end) => {
-                for record in &records {
-                    self.latest
-                        .replay(record)
-                        .expect("the controller's records fit its image");
-                }
-                self.latest.set_end(end);
-                self.last_append = now.mono;
-                Ok(())
-            }
-            Err(why) => {
-                self.warnings
-                    .push(format!("the metadata log refused records: {why}"));
-                Err(ErrorCode::KAFKA_STORAGE_ERROR)
-            }
+        let end = log.append(now, records.clone(), metadata_version);
+        let end = end.map_err(|why| self.refused(&why.to_string()))?;
+        for record in &records {
+            self.latest
+                .replay(record)
+                .expect("the controller's records fit its image");
         }
+        self.latest.set_end(end);
+        self.last_append = now.mono;
+        Ok(())
+    }
+
+    fn refused(&mut self, why: &str) -> ErrorCode {
+        self.warnings
+            .push(format!("the metadata log refused records: {why}"));
+        ErrorCode::KAFKA_STORAGE_ERROR
     }
 
     /// Every answer, of reads too, waits until all that it may depend on is committed.

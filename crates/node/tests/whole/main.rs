@@ -1,0 +1,8 @@
+//! Whole nodes: boot, format, control and shards together.
+
+#![allow(clippy::indexing_slicing, reason = "a test may panic")]
+
+mod host;
+mod kafka_dirs;
+mod metadata;
+mod start_stop;
