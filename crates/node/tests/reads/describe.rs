@@ -17,7 +17,7 @@ use highwater_protocol::messages::{
 };
 use highwater_protocol::wire::Message as _;
 use highwater_protocol::{Request, Response};
-use highwater_types::{ErrorCode, NodeId, PartitionIndex, TopicId, Uuid};
+use highwater_types::{ErrorCode, NodeId, PartitionIndex, TopicId};
 
 use crate::world::*;
 
@@ -678,5 +678,4 @@ fn a_closed_connection_leaves_nothing_behind() {
     world.step(0, highwater_node::Input::Closed(highwater_node::ConnId(1)));
     world.answer_send(0, Err(PeerError::TimedOut));
     assert!(world.answers.is_empty());
-    let _ = Uuid::ZERO;
 }

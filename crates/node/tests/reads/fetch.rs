@@ -383,8 +383,91 @@ fn flush_messages_holds_back_what_is_readable() {
     let mut world = World::new(1, "log.flush.interval.messages=1");
     let id = world.topic("t", 1);
     let ticket = world.fetch(13, &fetch_request(vec![fetch_topic("t", id, &[(0, 0)])]));
-    world.produce("t", 0, 1, 10);
+    world.hold_jobs = true;
+    let produced = world.send_batch("t", 0, &[1, 2, 3], 10);
+    assert!(!world.is_answered(ticket), "nothing is flushed yet");
+    assert!(!world.is_answered(produced));
+    world.release_jobs();
+    assert!(world.is_answered(produced));
     let answer = world.fetched(ticket, 13);
-    assert_eq!(partitions(&answer)[0].high_watermark, 1);
+    assert_eq!(partitions(&answer)[0].high_watermark, 3);
     assert!(record_bytes(partitions(&answer)[0]) > 0);
+}
+
+#[test]
+fn kip_207_a_new_leader_that_lags_does_not_tell_the_latest_offset() {
+    let mut world = World::new(1, "log.flush.interval.messages=1");
+    let id = world.topic("t", 1);
+    world.produce_at("t", 0, &[100], 10);
+    world.hold_jobs = true;
+    world.send_batch("t", 0, &[200], 10);
+    // The epoch begins at the log end, above the high watermark.
+    let partition = highwater_types::PartitionIndex::new(0);
+    world.insert_partition("t", id, partition, partition_image(1));
+    world.publish(highwater_node::Changed::Everything);
+    world.hold_jobs = false;
+    for (version, error) in [
+        (4, ErrorCode::LEADER_NOT_AVAILABLE),
+        (5, ErrorCode::OFFSET_NOT_AVAILABLE),
+    ] {
+        for (timestamp, error) in [
+            (-1, error),
+            (150, error),
+            (300, error),
+            (50, ErrorCode::NONE),
+            (-2, ErrorCode::NONE),
+        ] {
+            let told = crate::look_ups::list_one(&mut world, version, timestamp);
+            assert_eq!(told, error, "v{version}, {timestamp}");
+        }
+    }
+    world.release_jobs();
+    let told = crate::look_ups::list_one(&mut world, 5, -1);
+    assert_eq!(told, ErrorCode::NONE);
+}
+
+#[test]
+fn a_read_that_starts_in_damage_is_refused_and_its_neighbours_are_not() {
+    let mut damaged = 0..0;
+    let mut world = World::of_kafka_with(1, "one-node-clean", |files| {
+        let path = std::path::Path::new("plain-0/00000000000000000000.log");
+        let log = files.get_mut(path).expect("the first segment");
+        let spots: Vec<(usize, i64, i64)> = {
+            let mut position = 0;
+            highwater_records::Batches::new(log)
+                .map(|batch| {
+                    let batch = batch.expect("a batch");
+                    let header = batch.header();
+                    let spot = (
+                        position,
+                        header.base_offset.raw(),
+                        header.next_offset().raw(),
+                    );
+                    position += batch.size_bytes();
+                    spot
+                })
+                .collect()
+        };
+        let (position, from, to) = spots[spots.len() / 2];
+        damaged = from..to;
+        log[position..position + 20].fill(0xff);
+    });
+    let id = world.image.topic_by_name("plain").expect("a topic").id;
+    let at = |world: &mut World, offset: i64| {
+        let mut request = fetch_request(vec![fetch_topic("plain", id, &[(0, offset)])]);
+        request.max_wait_ms = 0;
+        let answer = world.fetch_now(13, &request);
+        let told = partitions(&answer)[0];
+        (told.error_code, record_bytes(told) > 0)
+    };
+    assert_eq!(at(&mut world, 0), (ErrorCode::NONE, true));
+    assert_eq!(
+        at(&mut world, damaged.start),
+        (ErrorCode::CORRUPT_MESSAGE, false)
+    );
+    assert_eq!(
+        at(&mut world, damaged.end - 1),
+        (ErrorCode::CORRUPT_MESSAGE, false)
+    );
+    assert_eq!(at(&mut world, 83), (ErrorCode::NONE, true));
 }

@@ -15,7 +15,7 @@ use highwater_protocol::messages::{
 };
 use highwater_protocol::{ApiKey, Request, RequestHeader, Response, response_header_version};
 use highwater_types::{
-    DirectoryId, LeaderEpoch, NodeId, PartitionEpoch, PartitionIndex, TopicId, TopicName, Uuid,
+    DirectoryId, LeaderEpoch, NodeId, PartitionEpoch, PartitionIndex, TopicId, Uuid,
 };
 
 use crate::world::*;
@@ -159,7 +159,7 @@ fn metadata_of_every_version_is_answered_as_kafka_does() {
 }
 
 #[test]
-fn describe_cluster_and_describe_topic_partitions_are_answered_as_kafka_does() {
+fn describe_cluster_is_answered_as_kafka_does() {
     for Pair {
         name,
         version,
@@ -183,6 +183,10 @@ fn describe_cluster_and_describe_topic_partitions_are_answered_as_kafka_does() {
         found.controller_id = expected.controller_id;
         assert_eq!(Response::from(found).encode(version), Ok(body), "{name}");
     }
+}
+
+#[test]
+fn describe_topic_partitions_is_answered_as_kafka_does() {
     for Pair {
         name,
         version,
@@ -216,7 +220,7 @@ fn describe_cluster_and_describe_topic_partitions_are_answered_as_kafka_does() {
                     .find(|it| it.partition_index == partition);
                 let beyond =
                     expected.next_cursor.is_some() || topic.partitions[0].partition_index > 0;
-                let Some(it) = told.or(topic.partitions.first().filter(|_| beyond)) else {
+                let Some(it) = told.or_else(|| topic.partitions.first().filter(|_| beyond)) else {
                     continue;
                 };
                 if told.is_none() && name != "plain" {
@@ -387,5 +391,4 @@ fn refused_look_ups_are_answered_as_kafka_does() {
         }
     }
     assert!(compared >= 5, "{compared}");
-    assert!(TopicName::new("t").is_ok());
 }

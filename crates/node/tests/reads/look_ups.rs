@@ -28,6 +28,12 @@ fn list(wanted: &[(i32, i64)]) -> ListOffsetsRequest {
     }
 }
 
+/// The error of a question about the first partition of topic `t`.
+pub(crate) fn list_one(world: &mut World, version: i16, timestamp: i64) -> ErrorCode {
+    let answer: ListOffsetsResponse = world.ask(version, list(&[(0, timestamp)]));
+    answer.topics[0].partitions[0].error_code
+}
+
 /// Error, timestamp and offset of each row.
 fn rows(answer: &ListOffsetsResponse) -> Vec<(i16, i64, i64)> {
     let rows = answer.topics.iter().flat_map(|topic| &topic.partitions);
@@ -146,7 +152,6 @@ fn leader_epochs_are_checked_and_told() {
     assert_eq!(answer.topics[0].partitions[0].leader_epoch, 0);
 }
 
-/// The same captured request is answered as Kafka answered it, but for the correlation id.
 #[test]
 fn c_28_many_partitions_in_one_request() {
     for shards in 1..=3 {

@@ -1,5 +1,7 @@
 //! The read side of a data shard: fetches, look-ups by time and epoch, and descriptions.
 
+#![allow(clippy::indexing_slicing, reason = "a test may panic")]
+
 mod world;
 
 mod describe;
@@ -8,4 +10,5 @@ mod golden;
 mod kafka_data;
 mod look_ups;
 mod producer_ids;
+mod random;
 mod sessions;

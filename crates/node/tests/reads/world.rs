@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use highwater_disk::{Blocking, Disk as _, DiskFile as _, MemDisk};
+use highwater_disk::{Blocking, DiskFile as _, MemDisk};
 use highwater_metadata::MetadataImage;
 use highwater_metadata::config::{BrokerConfig, parse_properties};
 use highwater_metadata::image::{BrokerEndpoint, BrokerImage, PartitionImage, TopicImage};
 use highwater_node::{
-    Answer, Caller, Changed, ConnId, Effect, FoundLog, ImageUpdate, Incoming, Input, Machine as _,
-    MachineId, Part, PeerError, Piece, Shard, ShardDir, ShardParams, Ticket, Token, owner_shard,
-    run_job,
+    Answer, Caller, Changed, ConnId, Effect, FoundLog, ImageUpdate, Incoming, Input, Job,
+    Machine as _, MachineId, Part, PeerError, Piece, Shard, ShardDir, ShardParams, Ticket, Token,
+    owner_shard, run_job,
 };
 use highwater_protocol::messages::{FetchRequest, FetchResponse, ProduceRequest, ProduceResponse};
 use highwater_protocol::messages::{
@@ -21,42 +21,44 @@ use highwater_protocol::messages::{
     produce_request::{PartitionProduceData, TopicProduceData},
 };
 use highwater_protocol::wire::Message;
-use highwater_protocol::{ApiKey, FetchView, ListenerKind, ProduceView, Request, Response};
+use highwater_protocol::{FetchView, ListenerKind, ProduceView, Request, Response};
 use highwater_records::{BatchBuilder, BatchOptions};
 use highwater_types::{
     BrokerEpoch, DirectoryId, LeaderEpoch, Millis, NodeId, Now, Offset, PartitionEpoch,
     PartitionIndex, TopicId, TopicIdPartition, TopicName, TopicPartition, Uuid, WallMs,
 };
 
-pub type D = MemDisk;
-pub const LISTENER: &str = "PLAINTEXT";
-pub const CLUSTER: &str = "sFZgKj3kQfiXtPP7KgFf4w";
+pub(crate) type D = MemDisk;
+pub(crate) const LISTENER: &str = "PLAINTEXT";
+pub(crate) const CLUSTER: &str = "sFZgKj3kQfiXtPP7KgFf4w";
 
 /// The directory id of the only log directory.
 fn directory() -> DirectoryId {
     DirectoryId::new(Uuid::from_u128(0x77 << 64))
 }
 
-pub struct World {
-    pub now: Now,
-    pub shards: Vec<Shard<D>>,
-    pub image: MetadataImage,
-    pub disk: MemDisk,
+pub(crate) struct World {
+    pub(crate) now: Now,
+    pub(crate) shards: Vec<Shard<D>>,
+    pub(crate) image: MetadataImage,
     /// What was sent to the controller.
-    pub sent: Vec<(usize, Token, Request)>,
+    pub(crate) sent: Vec<(usize, Token, Request)>,
     /// Answers that nobody took yet.
-    pub answers: BTreeMap<Ticket, Answer<<D as highwater_disk::Disk>::File>>,
+    pub(crate) answers: BTreeMap<Ticket, Answer<<D as highwater_disk::Disk>::File>>,
     /// Journal entries as text.
-    pub journal: Vec<String>,
+    pub(crate) journal: Vec<String>,
     /// Steps since the start.
-    pub steps: u64,
+    pub(crate) steps: u64,
     /// Parts between shards wait here while set.
-    pub hold_parts: bool,
-    pub held_parts: VecDeque<(u16, MachineId, Part<D>)>,
+    pub(crate) hold_parts: bool,
+    pub(crate) held_parts: VecDeque<(u16, MachineId, Part<D>)>,
+    /// Jobs wait here while set.
+    pub(crate) hold_jobs: bool,
+    pub(crate) held_jobs: VecDeque<(usize, Token, Job<D>)>,
     next_seq: u32,
 }
 
-pub fn topic_id(name: &str) -> TopicId {
+pub(crate) fn topic_id(name: &str) -> TopicId {
     let fold =
         |hash: u128, byte: u8| (hash ^ u128::from(byte)).wrapping_mul(0x1_0000_01b3 << 64 | 0x1b3);
     let hash = name
@@ -65,7 +67,7 @@ pub fn topic_id(name: &str) -> TopicId {
     TopicId::new(Uuid::from_u128(hash | 1 << 127))
 }
 
-pub fn partition_image(leader_epoch: i32) -> PartitionImage {
+pub(crate) fn partition_image(leader_epoch: i32) -> PartitionImage {
     PartitionImage {
         assigned_replicas: vec![NodeId::new(1)],
         directories: vec![directory()],
@@ -77,7 +79,7 @@ pub fn partition_image(leader_epoch: i32) -> PartitionImage {
     }
 }
 
-pub fn broker(id: i32, port: u16) -> BrokerImage {
+pub(crate) fn broker(id: i32, port: u16) -> BrokerImage {
     let endpoint = BrokerEndpoint {
         name: LISTENER.to_owned(),
         host: "127.0.0.1".to_owned(),
@@ -94,7 +96,7 @@ pub fn broker(id: i32, port: u16) -> BrokerImage {
 }
 
 impl World {
-    pub fn new(shards: u16, properties: &str) -> Self {
+    pub(crate) fn new(shards: u16, properties: &str) -> Self {
         Self::with_disk(shards, properties, MemDisk::new("mem"), &[])
     }
 
@@ -144,13 +146,14 @@ impl World {
             },
             shards: shards.collect(),
             image,
-            disk,
             sent: Vec::new(),
             answers: BTreeMap::new(),
             journal: Vec::new(),
             steps: 0,
             hold_parts: false,
             held_parts: VecDeque::new(),
+            hold_jobs: false,
+            held_jobs: VecDeque::new(),
             next_seq: 0,
         };
         if found.is_empty() {
@@ -160,7 +163,16 @@ impl World {
     }
 
     /// The logs of a directory that Apache Kafka wrote and stopped cleanly.
-    pub fn of_kafka(shards: u16, set: &str) -> Self {
+    pub(crate) fn of_kafka(shards: u16, set: &str) -> Self {
+        Self::of_kafka_with(shards, set, |_| {})
+    }
+
+    /// The same after something happened to the files.
+    pub(crate) fn of_kafka_with(
+        shards: u16,
+        set: &str,
+        change: impl FnOnce(&mut BTreeMap<PathBuf, Vec<u8>>),
+    ) -> Self {
         let files = highwater_fixtures::kafka_data(set);
         let mut data: BTreeMap<PathBuf, Vec<u8>> = files
             .into_iter()
@@ -214,6 +226,7 @@ impl World {
             });
         }
         data.retain(|path, _| !path.starts_with("__cluster_metadata-0"));
+        change(&mut data);
         let disk = MemDisk::with_files("kafka", &data);
         let mut world = Self::with_disk(shards, "", disk, &found);
         for (name, id, epoch) in partitions {
@@ -229,11 +242,11 @@ impl World {
     }
 
     /// Adds a topic with `partitions` partitions, and waits for its logs.
-    pub fn topic(&mut self, name: &str, partitions: i32) -> TopicId {
+    pub(crate) fn topic(&mut self, name: &str, partitions: i32) -> TopicId {
         self.topic_with_id(name, topic_id(name), partitions)
     }
 
-    pub fn topic_with_id(&mut self, name: &str, id: TopicId, partitions: i32) -> TopicId {
+    pub(crate) fn topic_with_id(&mut self, name: &str, id: TopicId, partitions: i32) -> TopicId {
         for partition in 0..partitions {
             let partition = PartitionIndex::new(partition);
             self.insert_partition(name, id, partition, partition_image(0));
@@ -242,7 +255,7 @@ impl World {
         id
     }
 
-    pub fn insert_partition(
+    pub(crate) fn insert_partition(
         &mut self,
         name: &str,
         id: TopicId,
@@ -263,7 +276,7 @@ impl World {
         self.image.topic_ids.insert(name, id);
     }
 
-    pub fn remove_topic(&mut self, name: &str) {
+    pub(crate) fn remove_topic(&mut self, name: &str) {
         let topic = self.image.topic_by_name(name).cloned().expect("a topic");
         self.image.topics.remove(&topic.id);
         self.image.topic_ids.remove(&topic.name);
@@ -271,7 +284,7 @@ impl World {
     }
 
     /// Gives the image to every shard.
-    pub fn publish(&mut self, changed: Changed) {
+    pub(crate) fn publish(&mut self, changed: Changed) {
         self.image.end.offset = self.image.end.offset.next();
         let image = Arc::new(self.image.clone());
         for shard in 0..self.shards.len() {
@@ -287,7 +300,7 @@ impl World {
         }
     }
 
-    pub fn step(&mut self, shard: usize, input: Input<D>) {
+    pub(crate) fn step(&mut self, shard: usize, input: Input<D>) {
         let mut queue = VecDeque::from([(shard, input)]);
         while let Some((shard, input)) = queue.pop_front() {
             self.steps += 1;
@@ -312,6 +325,9 @@ impl World {
                     } => {
                         queue.push_back((usize::from(to), Input::Part { from, part }));
                     }
+                    Effect::Job { token, job } if self.hold_jobs => {
+                        self.held_jobs.push_back((shard, token, job));
+                    }
                     Effect::Job { token, job } => {
                         let result = run_job(job, &Blocking::enter());
                         queue.push_back((shard, Input::JobDone { token, result }));
@@ -327,16 +343,47 @@ impl World {
         }
     }
 
-    /// Delivers the parts that were held, and those that follow from them.
-    pub fn release_parts(&mut self) {
-        self.hold_parts = false;
+    /// Delivers the parts that were held, and those that follow from them, in their order.
+    pub(crate) fn release_parts(&mut self) {
+        self.hold_parts = true;
         while let Some((to, from, part)) = self.held_parts.pop_front() {
+            self.step(usize::from(to), Input::Part { from, part });
+        }
+        self.hold_parts = false;
+    }
+
+    /// Does the jobs that were held, and those that follow from them.
+    pub(crate) fn release_jobs(&mut self) {
+        self.hold_jobs = false;
+        while let Some((shard, token, job)) = self.held_jobs.pop_front() {
+            let result = run_job(job, &Blocking::enter());
+            self.step(shard, Input::JobDone { token, result });
+        }
+    }
+
+    /// Delivers one held part, chosen by `dice` among the pairs of machines.
+    pub(crate) fn release_one_part(&mut self, dice: usize) {
+        let mut pairs: Vec<(u16, MachineId)> = self
+            .held_parts
+            .iter()
+            .map(|(to, from, _)| (*to, *from))
+            .collect();
+        pairs.sort_unstable();
+        pairs.dedup();
+        let Some(pair) = pairs.get(dice % pairs.len().max(1)).copied() else {
+            return;
+        };
+        let at = self
+            .held_parts
+            .iter()
+            .position(|(to, from, _)| (*to, *from) == pair);
+        if let Some((to, from, part)) = at.and_then(|at| self.held_parts.remove(at)) {
             self.step(usize::from(to), Input::Part { from, part });
         }
     }
 
     /// Lets time pass, with ticks at the shards' deadlines.
-    pub fn advance(&mut self, ms: u64) {
+    pub(crate) fn advance(&mut self, ms: u64) {
         let end = self.now.mono.plus(Millis::new(ms));
         loop {
             let due = self
@@ -360,7 +407,7 @@ impl World {
         self.now.mono = end;
     }
 
-    pub fn caller() -> Arc<Caller> {
+    pub(crate) fn caller() -> Arc<Caller> {
         Arc::new(Caller {
             principal: "User:ANONYMOUS".to_owned(),
             listener: ListenerKind::Broker,
@@ -370,7 +417,7 @@ impl World {
     }
 
     /// Gives a request of connection `conn` to a shard.
-    pub fn request_on(
+    pub(crate) fn request_on(
         &mut self,
         shard: usize,
         conn: u64,
@@ -395,16 +442,16 @@ impl World {
     }
 
     /// Gives a request to the first shard.
-    pub fn request(&mut self, version: i16, request: impl Into<Request>) -> Ticket {
+    pub(crate) fn request(&mut self, version: i16, request: impl Into<Request>) -> Ticket {
         self.request_on(0, 1, version, request)
     }
 
-    pub fn is_answered(&self, ticket: Ticket) -> bool {
+    pub(crate) fn is_answered(&self, ticket: Ticket) -> bool {
         self.answers.contains_key(&ticket)
     }
 
     /// The body of an answer, its regions read now.
-    pub fn body(&mut self, ticket: Ticket) -> Bytes {
+    pub(crate) fn body(&mut self, ticket: Ticket) -> Bytes {
         let answer = self.answers.remove(&ticket).expect("an answer");
         let mut body = Vec::new();
         for piece in answer.pieces.expect("pieces") {
@@ -425,7 +472,7 @@ impl World {
     }
 
     /// Asks and takes the answer, which has to be there at once.
-    pub fn ask<T: TryFrom<Asked>>(&mut self, version: i16, request: impl Into<Request>) -> T
+    pub(crate) fn ask<T: TryFrom<Asked>>(&mut self, version: i16, request: impl Into<Request>) -> T
     where
         T::Error: std::fmt::Debug,
     {
@@ -438,19 +485,34 @@ impl World {
         T::try_from(Asked(response)).expect("the answer's type")
     }
 
-    pub fn answer_send(&mut self, at: usize, result: Result<Response, PeerError>) {
+    pub(crate) fn answer_send(&mut self, at: usize, result: Result<Response, PeerError>) {
         let (shard, token, _) = self.sent.remove(at);
         self.step(shard, Input::PeerAnswer { token, result });
     }
 
     /// Appends a batch of `records` records of `bytes` bytes each, at the time of `now`.
-    pub fn produce(&mut self, topic: &str, partition: i32, records: usize, bytes: usize) {
+    pub(crate) fn produce(&mut self, topic: &str, partition: i32, records: usize, bytes: usize) {
         let times = vec![self.now.wall.raw(); records];
         self.produce_at(topic, partition, &times, bytes);
     }
 
     /// Appends one batch with records of these timestamps.
-    pub fn produce_at(&mut self, topic: &str, partition: i32, times: &[i64], bytes: usize) {
+    pub(crate) fn produce_at(&mut self, topic: &str, partition: i32, times: &[i64], bytes: usize) {
+        let ticket = self.send_batch(topic, partition, times, bytes);
+        let body = self.body(ticket);
+        let response = ProduceResponse::from_bytes(&body, 9).expect("an answer");
+        let partition = &response.responses[0].partition_responses[0];
+        assert_eq!(partition.error_code.raw(), 0, "{partition:?}");
+    }
+
+    /// Sends one batch with records of these timestamps, acks=all.
+    pub(crate) fn send_batch(
+        &mut self,
+        topic: &str,
+        partition: i32,
+        times: &[i64],
+        bytes: usize,
+    ) -> Ticket {
         let mut builder = BatchBuilder::new();
         let value = vec![b'v'; bytes];
         for time in times {
@@ -473,18 +535,14 @@ impl World {
             ..Default::default()
         };
         let view = ProduceView::from_message(&request, 9).expect("a request");
-        let ticket = self.request_on(0, 99, 9, view);
-        let body = self.body(ticket);
-        let response = ProduceResponse::from_bytes(&body, 9).expect("an answer");
-        let partition = &response.responses[0].partition_responses[0];
-        assert_eq!(partition.error_code.raw(), 0, "{partition:?}");
+        self.request_on(0, 99, 9, view)
     }
 
-    pub fn fetch(&mut self, version: i16, request: &FetchRequest) -> Ticket {
+    pub(crate) fn fetch(&mut self, version: i16, request: &FetchRequest) -> Ticket {
         self.fetch_on(0, 1, version, request)
     }
 
-    pub fn fetch_on(
+    pub(crate) fn fetch_on(
         &mut self,
         shard: usize,
         conn: u64,
@@ -495,13 +553,13 @@ impl World {
         self.request_on(shard, conn, version, view)
     }
 
-    pub fn fetched(&mut self, ticket: Ticket, version: i16) -> FetchResponse {
+    pub(crate) fn fetched(&mut self, ticket: Ticket, version: i16) -> FetchResponse {
         let body = self.body(ticket);
         FetchResponse::from_bytes(&body, version).expect("an answer")
     }
 
     /// Fetches and takes the answer, which has to be there at once.
-    pub fn fetch_now(&mut self, version: i16, request: &FetchRequest) -> FetchResponse {
+    pub(crate) fn fetch_now(&mut self, version: i16, request: &FetchRequest) -> FetchResponse {
         let ticket = self.fetch(version, request);
         self.fetched(ticket, version)
     }
@@ -509,7 +567,7 @@ impl World {
 
 /// An answer on its way to its type.
 #[derive(Debug)]
-pub struct Asked(pub Response);
+pub(crate) struct Asked(pub(crate) Response);
 
 macro_rules! asked {
     ($($name:ident $response:ident)*) => {$(
@@ -538,7 +596,7 @@ asked! {
 }
 
 /// A fetch without a session that waits for one byte.
-pub fn fetch_request(topics: Vec<FetchTopic>) -> FetchRequest {
+pub(crate) fn fetch_request(topics: Vec<FetchTopic>) -> FetchRequest {
     FetchRequest {
         max_wait_ms: 500,
         min_bytes: 1,
@@ -549,7 +607,7 @@ pub fn fetch_request(topics: Vec<FetchTopic>) -> FetchRequest {
 }
 
 /// A topic of a fetch, by name and by id at once: each version takes its own.
-pub fn fetch_topic(name: &str, id: TopicId, partitions: &[(i32, i64)]) -> FetchTopic {
+pub(crate) fn fetch_topic(name: &str, id: TopicId, partitions: &[(i32, i64)]) -> FetchTopic {
     let partitions = partitions.iter().map(|(partition, offset)| FetchPartition {
         partition: *partition,
         fetch_offset: *offset,
@@ -564,7 +622,7 @@ pub fn fetch_topic(name: &str, id: TopicId, partitions: &[(i32, i64)]) -> FetchT
 }
 
 /// Every partition of an answer, in order.
-pub fn partitions(response: &FetchResponse) -> Vec<&PartitionData> {
+pub(crate) fn partitions(response: &FetchResponse) -> Vec<&PartitionData> {
     response
         .responses
         .iter()
@@ -572,10 +630,6 @@ pub fn partitions(response: &FetchResponse) -> Vec<&PartitionData> {
         .collect()
 }
 
-pub fn record_bytes(partition: &PartitionData) -> usize {
+pub(crate) fn record_bytes(partition: &PartitionData) -> usize {
     partition.records.as_ref().map_or(0, Bytes::len)
-}
-
-pub fn api_of(key: i16) -> Option<ApiKey> {
-    ApiKey::from_raw(key)
 }

@@ -102,17 +102,12 @@ fn fetched<F>(
     if version >= 12 {
         if let Some(end) = read.diverging {
             let (epoch, end_offset) = (end.epoch.raw(), end.end_offset.raw());
-            data.diverging_epoch = EpochEndOffset {
-                epoch,
-                end_offset,
-                ..Default::default()
-            };
+            data.diverging_epoch = EpochEndOffset { epoch, end_offset };
         }
         if let Some(leader) = read.leader {
             data.current_leader = LeaderIdAndEpoch {
                 leader_id: leader.id,
                 leader_epoch: leader.epoch.raw(),
-                ..Default::default()
             };
         }
     }
@@ -143,7 +138,6 @@ fn endpoints<D: Disk>(
             host: broker.host.to_owned(),
             port: i32::from(broker.port),
             rack: broker.rack.map(str::to_owned),
-            ..Default::default()
         })
         .collect()
 }

@@ -60,8 +60,6 @@ pub(crate) struct FetchSlot {
     pub(crate) log_start_offset: Offset,
     /// Where the set is subscribed for it.
     pub(crate) subscribed: Option<TopicIdPartition>,
-    /// Bytes known to be readable while a fetch is parked on the set.
-    pub(crate) readable: u64,
     /// The last answer said that the metadata does not know it.
     pub(crate) told_unknown: bool,
     order: u64,
@@ -130,7 +128,6 @@ impl FetchSet {
             high_watermark: Offset::NONE,
             log_start_offset: Offset::NONE,
             subscribed: None,
-            readable: 0,
             told_unknown: false,
             order,
             dirty: true,

@@ -23,8 +23,10 @@ pub(crate) struct Waiting<F> {
     pub(super) head: FetchHead,
     pub(super) set: SetId,
     pub(super) kind: WaitKind,
-    /// While parked: bytes known to be readable over all partitions.
-    readable: u64,
+    /// While parked: bytes known to be readable, by slot. Absent ones count as none.
+    readable: BTreeMap<u32, u64>,
+    /// Their sum.
+    readable_bytes: u64,
     reading: Option<Reading<F>>,
     round: u32,
 }
@@ -80,7 +82,8 @@ impl<F> Waiting<F> {
             head,
             set,
             kind,
-            readable: 0,
+            readable: BTreeMap::new(),
+            readable_bytes: 0,
             reading: None,
             round: 0,
         }
@@ -115,9 +118,51 @@ impl<D: Disk> FetchState<D> {
         ticket: Ticket,
         out: &mut Effects<D>,
     ) {
+        let Some((rows, elsewhere)) = self.read_dirty(cx, ticket) else {
+            return;
+        };
+        if elsewhere.is_empty() {
+            self.decide(cx, ticket, rows, out);
+            return;
+        }
         let Some(waiting) = self.waiting.get_mut(&ticket) else {
             return;
         };
+        waiting.round = waiting.round.wrapping_add(1);
+        let (round, set, head) = (waiting.round, waiting.set, &waiting.head);
+        let (reader, max_bytes) = (head.reader, head.max_bytes);
+        let here: Vec<_> = rows.iter().map(|row| (row.slot, row.at)).collect();
+        waiting.reading = Some(Reading {
+            outstanding: elsewhere.len(),
+            rows,
+        });
+        // What changes here while others are asked must not be missed.
+        for (slot, at) in here {
+            self.subscribe(cx, set, slot, at, out);
+        }
+        for (owner, wanted) in elsewhere {
+            for it in &wanted {
+                self.note_subscription(cx, set, it.slot, it.at, out);
+            }
+            let read = FetchRead {
+                ticket,
+                round,
+                set,
+                reader,
+                max_bytes,
+                wanted,
+            };
+            push_part(owner, FetchPart::Read(read), out);
+        }
+    }
+
+    /// Reads the dirty partitions of this shard; those of other shards come back by owner.
+    fn read_dirty(
+        &mut self,
+        cx: &mut ReadContext<'_, D>,
+        ticket: Ticket,
+    ) -> Option<(Vec<Row<D::File>>, BTreeMap<u16, Vec<FetchWanted>>)> {
+        let waiting = self.waiting.get(&ticket)?;
         let home = self
             .sets
             .get_mut(&waiting.set)
@@ -137,56 +182,34 @@ impl<D: Disk> FetchState<D> {
             let Some(state) = home.set.slot(slot) else {
                 continue;
             };
-            match resolve(cx, &state.key) {
+            let position = state.position;
+            let at = match resolve(cx, &state.key) {
+                Ok(at) => at,
                 Err(error) => {
                     rows.push(Row {
                         slot,
                         at: None,
                         read: PartitionRead::unknown(error),
                     });
+                    continue;
                 }
-                Ok(at) => {
-                    let position = state.position;
-                    let owner = owner_shard(at, cx.shards);
-                    if owner == cx.number {
-                        let read = cx.read(at, &position, waiting.head.reader, &mut budget);
-                        rows.push(Row {
-                            slot,
-                            at: Some(at),
-                            read,
-                        });
-                    } else {
-                        let wanted = FetchWanted { slot, at, position };
-                        elsewhere.entry(owner).or_default().push(wanted);
-                    }
-                }
-            }
-        }
-        if elsewhere.is_empty() {
-            self.decide(cx, ticket, rows, out);
-            return;
-        }
-        waiting.round = waiting.round.wrapping_add(1);
-        let (round, set, head) = (waiting.round, waiting.set, &waiting.head);
-        let (reader, max_bytes) = (head.reader, head.max_bytes);
-        waiting.reading = Some(Reading {
-            outstanding: elsewhere.len(),
-            rows,
-        });
-        for (owner, wanted) in elsewhere {
-            for it in &wanted {
-                self.note_subscription(cx, set, it.slot, it.at, out);
-            }
-            let read = FetchRead {
-                ticket,
-                round,
-                set,
-                reader,
-                max_bytes,
-                wanted,
             };
-            push_part(owner, FetchPart::Read(read), out);
+            let owner = owner_shard(at, cx.shards);
+            if owner == cx.number {
+                let read = cx.read(at, &position, waiting.head.reader, &mut budget);
+                rows.push(Row {
+                    slot,
+                    at: Some(at),
+                    read,
+                });
+            } else {
+                elsewhere
+                    .entry(owner)
+                    .or_default()
+                    .push(FetchWanted { slot, at, position });
+            }
         }
+        Some((rows, elsewhere))
     }
 
     /// An owner on another shard answered.
@@ -260,12 +283,15 @@ impl<D: Disk> FetchState<D> {
         }
         // Whatever was marked while owners were being asked is not in the rows.
         let marked_meanwhile = home.set.dirty().next().is_some();
-        waiting.readable = bytes;
+        waiting.readable.clear();
+        waiting.readable_bytes = bytes;
         for Row { slot, read, .. } in &rows {
             let Some(state) = home.set.slot_mut(*slot) else {
                 continue;
             };
-            state.readable = read.bytes();
+            if read.bytes() > 0 {
+                waiting.readable.insert(*slot, read.bytes());
+            }
             if read.more || state.has_news(read) {
                 home.set.mark(*slot);
             }
@@ -297,7 +323,7 @@ impl<D: Disk> FetchState<D> {
         let Some(waiting) = parked.filter(|it| it.is_parked()) else {
             return Verdict::Nothing;
         };
-        let Some(state) = home.set.slot_mut(slot) else {
+        let Some(state) = home.set.slot(slot) else {
             return Verdict::Nothing;
         };
         let exact = waiting.head.min_bytes > 1;
@@ -305,10 +331,10 @@ impl<D: Disk> FetchState<D> {
             Seen::Here(at) => cx.look(at, &state.position, waiting.head.reader, exact),
             Seen::There(look) => look,
         };
-        waiting.readable = (waiting.readable + look.readable).saturating_sub(state.readable);
-        state.readable = look.readable;
+        let before = waiting.readable.insert(slot, look.readable).unwrap_or(0);
+        waiting.readable_bytes = waiting.readable_bytes - before + look.readable;
         let due = cx.now.mono >= waiting.head.deadline;
-        if look.urgent || due || waiting.readable >= waiting.head.min_bytes {
+        if look.urgent || due || waiting.readable_bytes >= waiting.head.min_bytes {
             Verdict::Complete(waiting.head.ticket)
         } else {
             Verdict::StillParked {
