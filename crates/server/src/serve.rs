@@ -10,12 +10,11 @@ use crate::host::Host;
 /// each of them allows. All state is in [`Conn`].
 pub(crate) async fn serve(host: Rc<Host>, conn: Rc<Conn>, mut read: OwnedReadHalf) {
     loop {
+        // Whatever a connection does, others on this thread get their turn.
+        tokio::task::coop::consume_budget().await;
         match conn.next(host.shared.clock.mono()) {
             Next::Close => break,
-            Next::Feed => {
-                host.feed(&conn);
-                tokio::task::coop::consume_budget().await;
-            }
+            Next::Feed => host.feed(&conn),
             Next::Flush => {
                 tokio::task::yield_now().await;
                 host.flush(&conn);

@@ -50,8 +50,9 @@ impl InboundMemory {
         held.grow(bytes).then_some(held)
     }
 
-    /// Registers `waiter` to be woken when memory comes back.
-    pub(crate) fn wait(&self, waiter: &Arc<Notify>) {
+    /// Has the connection of `share`, which was refused, woken when memory comes back.
+    pub(crate) fn wait(&self, share: &ConnShare) {
+        let waiter = &share.wake;
         let mut waiters = self.waiters.lock().unwrap_or_else(PoisonError::into_inner);
         if !waiters.iter().any(|known| Arc::ptr_eq(known, waiter)) {
             waiters.push(Arc::clone(waiter));
@@ -59,7 +60,9 @@ impl InboundMemory {
         self.has_waiters.store(true, Ordering::SeqCst);
         drop(waiters);
         // Memory may have come back between the refusal and this registration.
-        if self.used.load(Ordering::SeqCst) < self.limit {
+        let refused = share.refused.load(Ordering::SeqCst);
+        let would_fit = self.used.load(Ordering::SeqCst).saturating_add(refused) <= self.limit;
+        if would_fit || !self.overdrawn.load(Ordering::SeqCst) {
             self.wake_waiters();
         }
     }
@@ -94,6 +97,8 @@ impl InboundMemory {
 #[derive(Debug, Default)]
 pub(crate) struct ConnShare {
     used: AtomicU64,
+    /// Bytes that the budget refused last.
+    refused: AtomicU64,
     paused: AtomicBool,
     wake: Arc<Notify>,
 }
@@ -132,6 +137,7 @@ impl Held {
                 self.overdraws = !self.memory.overdrawn.swap(true, Ordering::SeqCst);
             }
             if !self.overdraws {
+                self.share.refused.store(more, Ordering::SeqCst);
                 return false;
             }
             self.memory.used.fetch_add(more, Ordering::SeqCst);
@@ -157,6 +163,8 @@ impl Drop for Held {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
@@ -176,14 +184,14 @@ mod tests {
 
     #[tokio::test]
     async fn a_waiter_is_woken_when_memory_comes_back() {
-        let (memory, share) = (InboundMemory::new(10), Arc::default());
-        let first = memory.hold(&share, 10).expect("within the limit");
-        let _over = memory.hold(&share, 1).expect("the one overdraft");
-        let waiter = Arc::new(Notify::new());
-        memory.wait(&waiter);
+        let (memory, share) = (InboundMemory::new(10), Arc::<ConnShare>::default());
+        let first = memory.hold(&share, 9).expect("within the limit");
+        let _over = memory.hold(&share, 5).expect("the one overdraft");
+        assert!(memory.hold(&share, 2).is_none());
+        memory.wait(&share);
+        let woken = |ms| tokio::time::timeout(Duration::from_millis(ms), share.wake().notified());
+        assert!(woken(20).await.is_err(), "nothing came back");
         drop(first);
-        tokio::time::timeout(std::time::Duration::from_secs(5), waiter.notified())
-            .await
-            .expect("woken");
+        woken(5_000).await.expect("woken");
     }
 }

@@ -157,7 +157,7 @@ impl Frames {
 
     /// Asks for a wake-up of the connection when the budget has room again.
     pub(crate) fn wait_for_memory(&self) {
-        self.pool.memory().wait(self.share.wake());
+        self.pool.memory().wait(&self.share);
     }
 
     /// Drops the buffer of an empty read.
