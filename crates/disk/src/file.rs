@@ -305,11 +305,24 @@ impl DiskFile for FileFile {
     }
 
     fn write_at(&self, at: u64, bufs: &[IoSlice<'_>]) -> Result<(), DiskError> {
+        // Nearly always one call takes everything, and nothing is copied.
+        let wanted: usize = bufs.iter().map(|buf| buf.len()).sum();
+        let first = bufs
+            .get(..bufs.len().min(SLICES_PER_WRITE_MAX))
+            .unwrap_or_default();
+        let done = match pwritev(&self.file, first, at) {
+            Ok(written) => written,
+            Err(Errno::INTR) => 0,
+            Err(why) => return Err(self.error(DiskOp::Write, &why.into())),
+        };
+        if done == wanted {
+            return Ok(());
+        }
         let mut slices: Vec<IoSlice<'_>> = bufs.to_vec();
         let mut left = slices.as_mut_slice();
-        // Empty slices at the front would read as a write of nothing.
-        IoSlice::advance_slices(&mut left, 0);
-        let mut at = at;
+        // Also takes empty slices off the front, which would read as a write of nothing.
+        IoSlice::advance_slices(&mut left, done);
+        let mut at = at.saturating_add(u64::try_from(done).unwrap_or(u64::MAX));
         while !left.is_empty() {
             let batch = left
                 .get(..left.len().min(SLICES_PER_WRITE_MAX))
