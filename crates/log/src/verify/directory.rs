@@ -57,7 +57,7 @@ pub(super) fn check_identities<D: Disk>(disks: &[D], report: &mut VerifyReport) 
     clean_epochs.dedup();
     if clean_epochs.len() > 1 {
         for disk in disks {
-            let what = "the directories of the node do not agree on the last stop: its epoch does not count";
+            let what = "the directories do not agree on the last stop: its epoch does not count";
             let mut findings = Findings::new(report, disk.root(), "");
             findings.note(BrokerAction::Nothing, clean_shutdown::FILE, what);
         }
