@@ -56,6 +56,13 @@ pub enum Happening {
         /// After.
         to: Offset,
     },
+    /// An acks=all write waits for the high watermark.
+    ProduceWaits {
+        /// The partition.
+        partition: TopicPartition,
+        /// Done once the high watermark is here.
+        until: Offset,
+    },
     /// A replica began to lead.
     Leads {
         /// The partition.
@@ -234,6 +241,7 @@ impl fmt::Display for Happening {
                 self.fmt_log(f)
             }
             Self::Appended { .. }
+            | Self::ProduceWaits { .. }
             | Self::HighWatermark { .. }
             | Self::Leads { .. }
             | Self::LeadsNoMore { .. }
@@ -281,6 +289,9 @@ impl Happening {
                 f,
                 "append {partition} [{first_offset},{end_offset}) epoch={epoch}"
             ),
+            Self::ProduceWaits { partition, until } => {
+                write!(f, "wait produce {partition} until high-watermark={until}")
+            }
             Self::HighWatermark {
                 partition,
                 from,

@@ -6,7 +6,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bytes::{BufMut as _, Bytes, BytesMut};
-use highwater_node::{Answer, Caller, ConnId, ConnOutput, Connection, Happening, Piece, Ticket};
+use highwater_node::{
+    Answer, Caller, ConnId, ConnOutput, Connection, Happening, Piece, Region, Ticket,
+};
 use highwater_protocol::messages::{ApiVersionsRequest, MetadataRequest, ProduceRequest};
 use highwater_protocol::wire::{Message as _, Writer};
 use highwater_protocol::{ListenerKind, Request, RequestHeader};
@@ -404,4 +406,20 @@ fn every_captured_request_of_a_served_api_is_taken() {
         "only {taken} of {} lines",
         index.lines().count()
     );
+}
+
+#[test]
+fn an_answer_that_no_frame_can_hold_closes_the_connection() {
+    let (mut conn, mut out) = (broker(), Outputs::new());
+    conn.handle_frame(metadata(1), &mut out);
+    let ticket = tickets(&mut out)[0];
+    let region = Region {
+        file: Arc::new(()),
+        position: 0,
+        len: 3 << 30,
+    };
+    let too_long = Answer::pieces(vec![Piece::Region(region)]);
+    conn.handle_answer(ticket, too_long, &mut out);
+    let [event, close] = told(&mut out).try_into().expect("two outputs");
+    assert!(event.contains("too long") && close == "close", "{event}");
 }

@@ -151,11 +151,12 @@ impl ClientIds {
 }
 
 impl AnswerHead {
-    /// The whole frame of an answer: length, header, body.
-    pub(crate) fn frame<F>(self, mut pieces: Vec<Piece<F>>) -> Vec<Piece<F>> {
+    /// The whole frame of an answer: length, header, body. `None` when the length does not fit
+    /// its field, which a broker told to send 2 GiB at once can bring about.
+    pub(crate) fn frame<F>(self, mut pieces: Vec<Piece<F>>) -> Option<Vec<Piece<F>>> {
         let body: u64 = pieces.iter().map(Piece::len).sum();
         let header = 4 + u64::from(self.tagged);
-        let len = i32::try_from(header + body).expect("answers are bounded far below 2 GiB");
+        let len = i32::try_from(header + body).ok()?;
         let mut head = BytesMut::with_capacity(9);
         head.put_i32(len);
         head.put_i32(self.correlation_id);
@@ -163,7 +164,7 @@ impl AnswerHead {
             head.put_u8(0);
         }
         pieces.insert(0, Piece::Bytes(head.freeze()));
-        pieces
+        Some(pieces)
     }
 }
 

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use highwater_types::Millis;
 
 use crate::connection::frame::{Begun, ClientIds, PRODUCE, Refusal};
-use crate::journal::JournalEntry;
+use crate::journal::{JournalEntry, Level};
 use crate::machine::{Answer, Caller, ConnId, Incoming, Piece, Ticket};
 
 /// Most requests of one connection that wait for an answer at once, unless
@@ -275,10 +275,18 @@ impl<F> Connection<F> {
             else {
                 return;
             };
-            if let Some(pieces) = answer.pieces {
-                out.push(ConnOutput::Write(head.frame(pieces)));
+            let mut is_last = answer.then_close;
+            match answer.pieces.map(|pieces| head.frame(pieces)) {
+                None => {}
+                Some(Some(pieces)) => out.push(ConnOutput::Write(pieces)),
+                Some(None) => {
+                    let text = "connection closed: an answer is too long for a frame";
+                    out.push(ConnOutput::Event(JournalEntry::text(Level::Warn, text)));
+                    self.stop_starting();
+                    is_last = true;
+                }
             }
-            if answer.then_close {
+            if is_last {
                 self.started.clear();
             } else if answer.mute > Millis::ZERO {
                 self.muted = true;

@@ -126,20 +126,24 @@ impl World {
             starts: 0,
             topics_made: 0,
         };
+        world.add_broker(NODE);
+        world.start();
+        world
+    }
+
+    /// Registers a broker with an endpoint. Told to the shards with the next change.
+    pub fn add_broker(&mut self, id: NodeId) {
         let broker = BrokerImage {
-            id: NODE,
+            id,
             endpoints: vec![BrokerEndpoint {
                 name: "PLAINTEXT".to_owned(),
                 host: "h".to_owned(),
                 port: 9092,
                 security_protocol: 0,
             }],
-            directories: (0..dirs).map(dir_id).collect(),
             ..BrokerImage::default()
         };
-        Arc::make_mut(&mut world.image.brokers).insert(NODE, Arc::new(broker));
-        world.start();
-        world
+        Arc::make_mut(&mut self.image.brokers).insert(id, Arc::new(broker));
     }
 
     /// Starts the shards on what the disks hold.

@@ -86,6 +86,17 @@ impl<D: Disk> Shard<D> {
         out: &mut Effects<D>,
     ) {
         self.partitions.mark_changed(id);
+        self.journal_of(id, level, happening, out);
+    }
+
+    /// Tells the journal something about a partition. Costs nothing when nobody would hear it.
+    pub(crate) fn journal_of(
+        &self,
+        id: TopicIdPartition,
+        level: Level,
+        happening: impl FnOnce(TopicPartition) -> Happening,
+        out: &mut Effects<D>,
+    ) {
         if (level > Level::Trace || self.settings.trace)
             && let Some(partition) = self.partitions.find(id)
         {

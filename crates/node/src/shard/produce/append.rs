@@ -210,9 +210,13 @@ impl<D: Disk> Shard<D> {
             });
             self.after_append(now, id, out);
         }
-        self.wait_if_needed(now, context, row, id, &appended, outcome)
+        self.wait_if_needed(now, context, row, id, &appended, outcome, out)
     }
 
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "a row of a request and its append"
+    )]
     fn wait_if_needed(
         &mut self,
         now: Now,
@@ -221,6 +225,7 @@ impl<D: Disk> Shard<D> {
         id: TopicIdPartition,
         appended: &Appended,
         outcome: Outcome,
+        out: &mut Effects<D>,
     ) -> Progress {
         if context.acks != ACKS_ALL {
             return Progress::Done(outcome);
@@ -234,6 +239,9 @@ impl<D: Disk> Shard<D> {
         if let Some(error) = known {
             return Progress::Done(outcome.with_error(error));
         }
+        let until = end_offset;
+        let happening = |partition| Happening::ProduceWaits { partition, until };
+        self.journal_of(id, Level::Trace, happening, out);
         let deadline = now.mono.plus(context.timeout);
         let wait = Wait {
             id,
