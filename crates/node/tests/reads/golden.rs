@@ -5,17 +5,19 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use highwater_metadata::image::{BrokerImage, PartitionImage};
+use highwater_metadata::image::{BrokerImage, ConfigResource, PartitionImage, ResourceKind};
 use highwater_node::Changed;
+use highwater_protocol::messages::describe_configs_response::DescribeConfigsResult;
 use highwater_protocol::messages::{
-    DescribeClusterResponse, DescribeTopicPartitionsResponse, FetchResponse, MetadataResponse,
+    DescribeClusterResponse, DescribeConfigsResponse, DescribeTopicPartitionsResponse,
+    FetchResponse, MetadataResponse,
 };
 use highwater_protocol::messages::{
     fetch_response::LeaderIdAndEpoch, metadata_response::MetadataResponsePartition,
 };
 use highwater_protocol::{ApiKey, Request, RequestHeader, Response, response_header_version};
 use highwater_types::{
-    DirectoryId, LeaderEpoch, NodeId, PartitionEpoch, PartitionIndex, TopicId, Uuid,
+    DirectoryId, ErrorCode, LeaderEpoch, NodeId, PartitionEpoch, PartitionIndex, TopicId, Uuid,
 };
 
 use crate::world::*;
@@ -391,4 +393,76 @@ fn refused_look_ups_are_answered_as_kafka_does() {
         }
     }
     assert!(compared >= 5, "{compared}");
+}
+
+/// Sets what the answer says was set: topic configs (source 1), configs for all brokers (3).
+fn world_of_configs(expected: &DescribeConfigsResult) -> World {
+    let mut world = World::new(1, "log.index.size.max.bytes=4096\nmin.insync.replicas=2");
+    if expected.error_code.is_error() {
+        return world;
+    }
+    world.topic(&expected.resource_name, 1);
+    let set = |source: i8| {
+        let configs = expected
+            .configs
+            .iter()
+            .filter(move |it| it.config_source == source);
+        configs.map(|it| (it.name.clone(), it.value.clone().unwrap_or_default()))
+    };
+    let resource = |kind, name: &str| ConfigResource {
+        kind,
+        name: name.to_owned(),
+    };
+    let own: BTreeMap<String, String> = set(1).collect();
+    let key = resource(ResourceKind::Topic, &expected.resource_name);
+    world.image.configs.insert(key, Arc::new(own));
+    let brokers = set(3).map(|(name, value)| match name.as_str() {
+        "max.message.bytes" => ("message.max.bytes".to_owned(), value),
+        _ => (name, value),
+    });
+    let brokers: BTreeMap<String, String> = brokers.collect();
+    world
+        .image
+        .configs
+        .insert(resource(ResourceKind::Broker, ""), Arc::new(brokers));
+    world.publish(Changed::Topics(Default::default()));
+    world
+}
+
+#[test]
+fn trap_22_describe_configs_is_answered_as_kafka_does() {
+    let mut compared = 0;
+    for Pair {
+        name,
+        version,
+        request,
+        response,
+        ..
+    } in captured(ApiKey::DescribeConfigs)
+    {
+        let Response::DescribeConfigs(mut expected) = response else {
+            panic!("{name}")
+        };
+        let refused = expected.results[0].error_code == ErrorCode::TOPIC_AUTHORIZATION_FAILED;
+        if refused {
+            continue;
+        }
+        let mut world = world_of_configs(&expected.results[0]);
+        let mut found: DescribeConfigsResponse = world.ask(version, request);
+        for response in [&mut found, &mut expected] {
+            response.results[0]
+                .configs
+                .sort_by(|a, b| a.name.cmp(&b.name));
+        }
+        for (ours, kafkas) in found.results[0]
+            .configs
+            .iter()
+            .zip(&expected.results[0].configs)
+        {
+            assert_eq!(ours, kafkas, "{name}");
+        }
+        assert_eq!(found, expected, "{name}");
+        compared += 1;
+    }
+    assert!(compared > 12, "{compared}");
 }

@@ -58,8 +58,8 @@ fn entries(
             TopicName::new(name)
                 .map_err(|why| (ErrorCode::INVALID_TOPIC_EXCEPTION, why.to_string()))?;
             if cx.image.topic_by_name(name).is_none() {
-                let text = format!("There is no topic '{name}'.");
-                return Err((ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, text));
+                // Kafka has no text for it.
+                return Err((ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, String::new()));
             }
             let own = cx.image.config(ResourceKind::Topic, name);
             Ok(describe_topic(layers(cx), own.map(AsRef::as_ref)))

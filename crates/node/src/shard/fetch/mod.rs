@@ -92,6 +92,15 @@ impl<D: Disk> FetchState<D> {
         self.deadlines.first().map(|(deadline, _)| *deadline)
     }
 
+    /// What of the invariants is cheap to look at.
+    fn assert_invariants(&self) {
+        let (sets, sessions) = (self.sets.len(), self.sessions.len());
+        assert!(sessions <= sets, "{sessions} sessions have {sets} sets");
+        let (waiting, deadlines) = (self.waiting.len(), self.deadlines.len());
+        assert!(deadlines <= waiting, "{deadlines} deadlines for {waiting} fetches");
+        assert!(waiting <= sets, "{waiting} fetches wait on {sets} sets");
+    }
+
     fn new_set(&mut self, set: FetchSet) -> SetId {
         self.next_set += 1;
         let id = SetId(self.next_set);
@@ -362,6 +371,7 @@ impl<D: Disk> Shard<D> {
     ) {
         let (fetch, mut cx) = self.fetch_and_context(now);
         fetch.tell_changed(&mut cx, changed, out);
+        fetch.assert_invariants();
     }
 
     /// Drops the parked fetches of a connection. Its sessions stay: the client may come back on
@@ -396,6 +406,7 @@ impl<D: Disk> Shard<D> {
             fetch.deadlines.pop_first();
             fetch.evaluate_if_waiting(&mut cx, ticket, out);
         }
+        fetch.assert_invariants();
     }
 
     /// Takes a part of another shard's fetch, or of an own one that another shard owns.

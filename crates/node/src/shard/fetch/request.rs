@@ -44,6 +44,7 @@ impl<D: Disk> Shard<D> {
                 fetch.fetch_more(&mut cx, head, id, epoch, view, out);
             }
         }
+        fetch.assert_invariants();
     }
 }
 

@@ -200,6 +200,16 @@ impl FetchSessions {
         Some(session.set)
     }
 
+    /// The number of sessions.
+    pub(crate) fn len(&self) -> usize {
+        assert_eq!(
+            self.sessions.len(),
+            self.by_use.len(),
+            "each session was used once last"
+        );
+        self.sessions.len()
+    }
+
     fn victim(&self, now: Mono, privileged: bool) -> Option<i32> {
         let (used, id) = self.by_use.first().copied()?;
         if now.since(used) > self.evict_age_min {

@@ -76,6 +76,9 @@ pub(crate) struct Row<F> {
     pub(super) read: PartitionRead<F>,
 }
 
+/// Partitions of other shards, by owner.
+type Elsewhere = BTreeMap<u16, Vec<FetchWanted>>;
+
 impl<F> Waiting<F> {
     pub(super) const fn new(head: FetchHead, set: SetId, kind: WaitKind) -> Self {
         Self {
@@ -161,7 +164,7 @@ impl<D: Disk> FetchState<D> {
         &mut self,
         cx: &mut ReadContext<'_, D>,
         ticket: Ticket,
-    ) -> Option<(Vec<Row<D::File>>, BTreeMap<u16, Vec<FetchWanted>>)> {
+    ) -> Option<(Vec<Row<D::File>>, Elsewhere)> {
         let waiting = self.waiting.get(&ticket)?;
         let home = self
             .sets
@@ -176,7 +179,7 @@ impl<D: Disk> FetchState<D> {
             at_least_one: true,
         };
         let mut rows = Vec::with_capacity(dirty.len());
-        let mut elsewhere: BTreeMap<u16, Vec<FetchWanted>> = BTreeMap::new();
+        let mut elsewhere = Elsewhere::new();
         for slot in dirty {
             home.set.clean(slot);
             let Some(state) = home.set.slot(slot) else {
