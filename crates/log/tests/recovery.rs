@@ -250,7 +250,8 @@ fn sc_09_leader_epochs_are_rebuilt_whatever_became_of_their_file() {
                 at(144),
                 "never a cut because of it"
             );
-            let silent = nth == 5 || nth == 2 && !clean;
+            // What the scan covers need not be right in the file.
+            let silent = nth == 5 || (2..5).contains(&nth) && !clean;
             assert_eq!(report.findings.is_empty(), silent, "edit {nth}: {report}");
         }
         let (opened, report, _) = open(&without("plain-1", "leader-epoch-checkpoint"), clean);

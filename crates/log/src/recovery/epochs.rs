@@ -13,21 +13,24 @@ use crate::segment::{LogSegment, Place};
 /// The leader epochs of the log: as the checkpoint has them if the batches agree, else from the
 /// batches (KAFKA-7897, 15046, 16541).
 ///
-/// `seen` are epochs whose batches were read whole; the newest need not be in the checkpoint yet.
-/// `all_seen` says that every batch of the log was.
+/// `seen` are the epochs of batches that were read, which lie at `seen_from` and above: there the
+/// checkpoint may lag behind the log. What it says is still the better truth where it agrees: of
+/// a compacted log it knows where epochs began.
 pub(super) fn load<D: Disk>(
     disk: &D,
     dir: &Path,
     segments: &[LogSegment<D>],
     log_start_offset: Offset,
     seen: &[EpochEntry],
-    all_seen: bool,
+    seen_from: Option<Offset>,
     report: &mut RecoveryReport,
 ) -> Result<LeaderEpochCache, DiskError> {
     let end = segments
         .last()
         .map_or(log_start_offset, |segment| segment.end_offset);
     let is_empty = segments.iter().all(|segment| segment.size == 0);
+    let first = segments.first().map(|segment| segment.base_offset);
+    let all_seen = seen_from.is_some() && seen_from == first;
     let read = match disk.read(&dir.join(leader_epochs::FILE))? {
         // A young log whose epochs never were written; all that it has was read just now.
         None if is_empty || all_seen => Ok(LeaderEpochCache::new()),
@@ -37,9 +40,17 @@ pub(super) fn load<D: Disk>(
     let verified = match read {
         Ok(mut cache) => {
             cache.truncate_from_end(end);
+            let mut scanned = cache.clone();
             add_newer(&mut cache, seen);
+            scanned.truncate_from_end(seen_from.unwrap_or(end).min(end));
+            for entry in seen {
+                scanned.assign(entry.epoch, entry.start_offset);
+            }
             if agrees(&cache, segments, log_start_offset, end)? {
                 Ok(cache)
+            } else if seen_from.is_some() && agrees(&scanned, segments, log_start_offset, end)? {
+                // As after a truncation that the checkpoint did not get to see.
+                Ok(scanned)
             } else {
                 Err("it contradicts the batches".to_owned())
             }
@@ -63,7 +74,6 @@ fn add_newer(cache: &mut LeaderEpochCache, seen: &[EpochEntry]) {
         let is_newer = cache.latest().is_none_or(|latest| {
             latest.epoch < entry.epoch && latest.start_offset < entry.start_offset
         });
-        // An empty cache beside older batches is no young one; the check finds out.
         if is_newer {
             cache.assign(entry.epoch, entry.start_offset);
         }

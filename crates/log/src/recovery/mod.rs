@@ -155,10 +155,7 @@ impl<D: Disk> OpenLog<D> {
             &found.opened,
             log_start_offset,
             &found.epochs_seen,
-            found
-                .opened
-                .iter()
-                .all(|it| found.scanned.contains(&it.base_offset)),
+            found.scanned.first().copied(),
             &mut report,
         )?;
         let first_scanned = found.scanned.first().copied();
@@ -167,6 +164,7 @@ impl<D: Disk> OpenLog<D> {
             dir: &self.dir,
             log_start_offset,
             snapshots: &files.snapshots,
+            bases: found.opened.iter().map(|it| it.base_offset).collect(),
             first_scanned,
             without_transactions: std::mem::take(&mut found.without_transactions),
             b,

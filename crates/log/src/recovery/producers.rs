@@ -28,6 +28,8 @@ pub(super) struct Context<'a, D: Disk> {
     pub(super) log_start_offset: Offset,
     /// Offsets of the snapshots on disk, rising.
     pub(super) snapshots: &'a [Offset],
+    /// Base offsets of the segments.
+    pub(super) bases: BTreeSet<Offset>,
     /// The first segment that was read whole, if any: later snapshots do not count.
     pub(super) first_scanned: Option<Offset>,
     /// Segments whose transaction index must be taken from the batches.
@@ -111,19 +113,17 @@ pub(super) fn load<D: Disk>(
     Ok(Producers { state, snapshots })
 }
 
-/// The newest good snapshot at or below `usable`. Bad ones are removed; so are those above, which
-/// are of a log that went another way.
+/// The newest good snapshot at or below `usable`. Bad ones are removed.
 fn newest_snapshot<D: Disk>(
     context: &Context<'_, D>,
     usable: Offset,
     report: &mut RecoveryReport,
 ) -> Result<Option<ProducerState>, DiskError> {
-    for offset in context
-        .snapshots
-        .iter()
-        .rev()
-        .filter(|offset| **offset <= usable)
-    {
+    // One that is at no segment's base and not at the end may be of a log that was cut since.
+    let counts = |offset: &&Offset| {
+        **offset == usable || **offset < usable && context.bases.contains(*offset)
+    };
+    for offset in context.snapshots.iter().rev().filter(counts) {
         let path = segment_file(context.dir, *offset, FileKind::Snapshot);
         let Some(bytes) = context.disk.read(&path)? else {
             continue;

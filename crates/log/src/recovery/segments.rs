@@ -180,7 +180,7 @@ impl<'a, D: Disk> Segments<'a, D> {
                         || batch.header.record_count <= batch.header.last_offset_delta;
                     segment.skip_to(position);
                     segment.note(&batch.header, self.open.config.index_interval_bytes);
-                    self.see_epoch(&batch);
+                    self.see_epoch(segment.base_offset, &batch);
                     position = batch.end();
                     self.tell(position);
                 }
@@ -344,7 +344,10 @@ impl<'a, D: Disk> Segments<'a, D> {
             && newest.is_some_and(|newest| epoch < newest)
     }
 
-    fn see_epoch(&mut self, batch: &Located) {
+    fn see_epoch(&mut self, base: Offset, batch: &Located) {
+        if !self.found.scanned.contains(&base) {
+            return;
+        }
         let epoch = batch.header.leader_epoch;
         let is_new = self
             .found

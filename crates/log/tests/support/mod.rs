@@ -11,6 +11,7 @@
     reason = "helpers of tests"
 )]
 
+pub mod known;
 pub mod own;
 
 use std::collections::BTreeMap;
