@@ -1,5 +1,7 @@
 use highwater_types::Millis;
 
+use crate::error::ClientError;
+
 /// How to reach a cluster. Fields are named after Kafka's keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientConfig {
@@ -48,6 +50,40 @@ impl ClientConfig {
         }
     }
 
+    /// Sets one of Kafka's keys; `false` for a key that is not of every client.
+    ///
+    /// # Errors
+    /// [`ClientError::Config`] for a value that cannot be meant.
+    pub fn set(&mut self, key: &str, value: &str) -> Result<bool, ClientError> {
+        match key {
+            "bootstrap.servers" => self.bootstrap_servers = Self::new(value).bootstrap_servers,
+            "client.id" => value.clone_into(&mut self.client_id),
+            "request.timeout.ms" => self.request_timeout = millis("request.timeout.ms", value)?,
+            "socket.connection.setup.timeout.ms" => {
+                let limit = millis("socket.connection.setup.timeout.ms", value)?;
+                self.connection_setup_timeout = limit;
+            }
+            "retry.backoff.ms" => self.retry_backoff = millis("retry.backoff.ms", value)?,
+            "retry.backoff.max.ms" => {
+                self.retry_backoff_max = millis("retry.backoff.max.ms", value)?;
+            }
+            "default.api.timeout.ms" => {
+                self.default_api_timeout = millis("default.api.timeout.ms", value)?;
+            }
+            "metadata.max.age.ms" => self.metadata_max_age = millis("metadata.max.age.ms", value)?,
+            "allow.auto.create.topics" => {
+                let on = value.parse().map_err(|_| ClientError::Config {
+                    key: "allow.auto.create.topics",
+                    value: value.to_owned(),
+                    why: "it is true or false".to_owned(),
+                });
+                self.allow_auto_create_topics = on?;
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
     /// The pause after `failures` attempts in a row.
     pub(crate) fn backoff(&self, failures: u32) -> Millis {
         let factor = 1_u64
@@ -56,6 +92,17 @@ impl ClientConfig {
         let pause = self.retry_backoff.as_u64().saturating_mul(factor);
         Millis::new(pause.min(self.retry_backoff_max.as_u64()))
     }
+}
+
+fn millis(key: &'static str, value: &str) -> Result<Millis, ClientError> {
+    value
+        .parse()
+        .map(Millis::new)
+        .map_err(|_| ClientError::Config {
+            key,
+            value: value.to_owned(),
+            why: "a number of milliseconds is needed".to_owned(),
+        })
 }
 
 pub(crate) fn duration(span: Millis) -> std::time::Duration {
@@ -73,5 +120,16 @@ mod tests {
         let pauses: Vec<_> = (1..7).map(|n| config.backoff(n).as_u64()).collect();
         assert_eq!(pauses, [100, 200, 400, 800, 1000, 1000]);
         assert_eq!(config.backoff(u32::MAX).as_u64(), 1000);
+    }
+
+    #[test]
+    fn keys_are_set_by_kafkas_names() {
+        let mut config = ClientConfig::new("");
+        assert_eq!(config.set("bootstrap.servers", "h:1,h:2"), Ok(true));
+        assert_eq!(config.set("request.timeout.ms", "7"), Ok(true));
+        assert_eq!(config.set("acks", "1"), Ok(false));
+        assert!(config.set("request.timeout.ms", "soon").is_err());
+        assert_eq!(config.bootstrap_servers.len(), 2);
+        assert_eq!(config.request_timeout, Millis::new(7));
     }
 }

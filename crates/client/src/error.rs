@@ -57,7 +57,11 @@ pub enum ClientError {
         why: String,
     },
     /// There is no version of an API that both sides know.
-    #[error("{peer} offers {api} {theirs}, this client knows {}-{}; use another version of one", ours.0, ours.1)]
+    #[error(
+        "{peer} offers {api} {theirs}, this client knows {}-{}; use another version of one",
+        ours.0,
+        ours.1
+    )]
     Unsupported {
         /// Host and port.
         peer: String,
@@ -127,7 +131,8 @@ pub enum ClientError {
     ProducerClosed,
     /// Bytes that were fetched are not sound.
     #[error(
-        "{partition}: batch at offset {offset} is damaged: {why}; fetch again, or run `highwater log verify` on the broker's data"
+        "{partition}: batch at offset {offset} is damaged: {why}; \
+         fetch again, or run `highwater log verify` on the broker's data"
     )]
     Corrupt {
         /// The partition.
@@ -139,7 +144,8 @@ pub enum ClientError {
     },
     /// The position is outside the log and `auto.offset.reset` is `none`.
     #[error(
-        "{partition}: offset {offset} is outside the log; seek, or set auto.offset.reset to earliest or latest"
+        "{partition}: offset {offset} is outside the log; \
+         seek, or set auto.offset.reset to earliest or latest"
     )]
     OffsetOutOfRange {
         /// The partition.
@@ -149,7 +155,8 @@ pub enum ClientError {
     },
     /// The log was truncated below the position: records that were read are gone.
     #[error(
-        "{partition}: the log was truncated to {truncated_to}, below the position {position}; what was read from there on is gone"
+        "{partition}: the log was truncated to {truncated_to}, below the position {position}; \
+         what was read from there on is gone"
     )]
     Truncated {
         /// The partition.
@@ -265,7 +272,7 @@ fn remedy(code: ErrorCode) -> Option<&'static str> {
         ErrorCode::INVALID_REPLICATION_FACTOR => "it must be between 1 and the number of brokers",
         ErrorCode::INVALID_PARTITIONS => "it must be at least 1",
         ErrorCode::NOT_ENOUGH_REPLICAS | ErrorCode::NOT_ENOUGH_REPLICAS_AFTER_APPEND => {
-            "fewer replicas are in sync than min.insync.replicas asks for; start the missing brokers"
+            "too few replicas are in sync for min.insync.replicas; start the missing brokers"
         }
         ErrorCode::INVALID_TIMESTAMP => "see message.timestamp.before.max.ms and .after.max.ms",
         ErrorCode::KAFKA_STORAGE_ERROR => "look at the broker's log: a disk or a file failed",

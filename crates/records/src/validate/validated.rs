@@ -2,7 +2,8 @@ use highwater_types::WallMs;
 
 use crate::batch::{Batch, BatchHeader};
 
-/// What is known of a batch once it passed: all that a log needs to append it without looking again.
+/// What is known of a batch once it passed: all that a log needs to append it without looking
+/// again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Validated {
     /// The header as it came, base offset and leader epoch not yet stamped.
