@@ -267,12 +267,9 @@ impl<D: Disk> Shard<D> {
         there: bool,
         out: &mut Effects<D>,
     ) {
-        let body = match response.encode(version) {
-            Ok(body) => body,
-            Err(_) => {
-                push_answer(ticket, version, &response, out);
-                return;
-            }
+        let Ok(body) = response.encode(version) else {
+            push_answer(ticket, version, &response, out);
+            return;
         };
         let deadline = now.mono.plus(CATCH_UP_MAX);
         self.serve.forwarding.held.push(Held {
