@@ -418,13 +418,12 @@ fn protocol(
     let map = broker
         .text("listener.security.protocol.map")
         .unwrap_or_default();
-    let found = map
-        .split(',')
-        .filter_map(|pair| pair.trim().split_once(':'));
-    let found = found
-        .filter(|(it, _)| it.eq_ignore_ascii_case(name))
-        .map(|(_, it)| it)
-        .last();
+    // Of two entries for one name the later counts.
+    let pairs = map.split(',').rev();
+    let found = pairs
+        .filter_map(|pair| pair.trim().split_once(':'))
+        .find(|(it, _)| it.eq_ignore_ascii_case(name))
+        .map(|(_, it)| it);
     let unset = broker
         .static_value("listener.security.protocol.map")
         .is_none();

@@ -638,7 +638,7 @@ mod tests {
         for op in 0..200 {
             let disk = MemDisk::new("a");
             let one = config("log.dirs=a\n");
-            disk.power_off_at_op(op, op);
+            disk.power_off_at_op(op, Some(op));
             let cut = run(&one, std::slice::from_ref(&disk), &options());
             disk.power_on();
             let again = FormatOptions {

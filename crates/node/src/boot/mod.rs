@@ -15,7 +15,8 @@ use crate::config::NodeConfig;
 use crate::control::{Control, ControlDir, ControlParams};
 use crate::journal::JournalEntry;
 use crate::shard::{Shard, ShardDir, ShardParams};
-use identity::Identity;
+use identity::{Identity, Shutdown};
+use inventory::Inventory;
 
 /// A node that is ready to be driven. Each machine wants a first `Tick` at once.
 #[derive(Debug)]
@@ -80,34 +81,16 @@ pub fn boot<D: Disk>(
         .collect::<Result<Vec<_>, _>>()?;
     // From here on logs change: the markers of the last clean stop must not be found again.
     identity::remove_clean_shutdown(&dirs, b)?;
-    let cluster_id: Arc<str> = identity.cluster_id.as_str().into();
+    let found = Found {
+        dirs: &dirs,
+        identity: &identity,
+        shutdown: &shutdown,
+        inventories,
+    };
     let shards = (0..config.shards())
-        .map(|number| {
-            let dirs = dirs
-                .iter()
-                .zip(&identity.directory_ids)
-                .zip(&shutdown.clean);
-            let dirs = dirs
-                .zip(&inventories)
-                .map(|(((disk, id), clean), inventory)| ShardDir {
-                    disk: disk.clone(),
-                    id: *id,
-                    clean_shutdown: *clean,
-                    found: inventory.found_by(number, config.shards()),
-                    leftovers: inventory.leftovers_for(number),
-                });
-            Shard::new(ShardParams {
-                number,
-                shards: config.shards(),
-                node_id: config.node_id,
-                cluster_id: Arc::clone(&cluster_id),
-                broker_config: Arc::clone(&config.broker),
-                trace: config.trace,
-                dirs: dirs.collect(),
-                seed: next_seed(&mut random),
-            })
-        })
+        .map(|number| found.shard(&config, number, next_seed(&mut random)))
         .collect();
+    let cluster_id: Arc<str> = identity.cluster_id.as_str().into();
     let control_dirs = dirs
         .iter()
         .zip(&identity.directory_ids)
@@ -140,6 +123,38 @@ pub fn boot<D: Disk>(
         node_id,
         events,
     })
+}
+
+/// What was found in the log directories.
+struct Found<'a, D: Disk> {
+    dirs: &'a [D],
+    identity: &'a Identity,
+    shutdown: &'a Shutdown,
+    inventories: Vec<Inventory>,
+}
+
+impl<D: Disk> Found<'_, D> {
+    fn shard(&self, config: &NodeConfig, number: u16, seed: [u8; 32]) -> Shard<D> {
+        let dirs = self.dirs.iter().zip(&self.identity.directory_ids);
+        let dirs = dirs.zip(&self.shutdown.clean).zip(&self.inventories);
+        let dirs = dirs.map(|(((disk, id), clean), inventory)| ShardDir {
+            disk: disk.clone(),
+            id: *id,
+            clean_shutdown: *clean,
+            found: inventory.found_by(number, config.shards()),
+            leftovers: inventory.leftovers_for(number),
+        });
+        Shard::new(ShardParams {
+            number,
+            shards: config.shards(),
+            node_id: config.node_id,
+            cluster_id: self.identity.cluster_id.as_str().into(),
+            broker_config: Arc::clone(&config.broker),
+            trace: config.trace,
+            dirs: dirs.collect(),
+            seed,
+        })
+    }
 }
 
 fn next_seed(random: &mut ChaCha8Rng) -> [u8; 32] {

@@ -153,6 +153,11 @@ impl<D: Disk> MetadataLog<D> {
         }
     }
 
+    /// Whether batches wait to be committed.
+    pub(crate) fn is_waited_for(&self) -> bool {
+        !self.pending.is_empty()
+    }
+
     /// Drops the answers of a connection that is gone.
     pub(crate) fn forget(&mut self, gone: impl Fn(Ticket) -> bool) {
         for batch in &mut self.pending {

@@ -5,6 +5,7 @@ use highwater_log::CloseLog;
 use highwater_log::checkpoint::{CleanShutdown, clean_shutdown};
 
 use super::lifecycle::Phase;
+use super::metadata_log::MetadataLog;
 use super::{Control, Effects, JobKind};
 use crate::job::{LogDirNumber, Work, WriteFiles};
 use crate::journal::{JournalEntry, Level};
@@ -55,7 +56,10 @@ impl<D: Disk> Control<D> {
             .jobs
             .values()
             .any(|kind| matches!(kind, JobKind::Sync | JobKind::Snapshot(_)));
-        if self.broker.phase != Phase::Closing || !self.closing_shards.is_empty() || busy {
+        // Whoever waits for a commit is answered first.
+        let waited_for = self.log.as_ref().is_some_and(MetadataLog::is_waited_for);
+        let open = !self.closing_shards.is_empty();
+        if self.broker.phase != Phase::Closing || open || busy || waited_for {
             return;
         }
         self.broker.phase = Phase::Marking;
