@@ -1,7 +1,7 @@
 //! Record batch v2, its codecs, and the records that Kafka stores.
 //!
-//! [`Batch`] and [`Batches`] read batches in place, [`validate`] is the one pass over a batch that
-//! a client produced, [`stamp`] gives the header with which a leader appends it, and
+//! [`Batch`] and [`Batches`] read batches in place, [`validate()`] is the one pass over a batch
+//! that a client produced, [`stamp()`] gives the header with which a leader appends it, and
 //! [`BatchBuilder`] makes batches. Nothing here does IO or keeps state between calls, but for the
 //! buffers in [`Decompressor`] and the builder.
 
