@@ -115,45 +115,18 @@ fn try_check_log<D: Disk>(
     };
     let mut epochs = EpochCheck::default();
     let mut producers = ProducerCheck::new(disk, dir, first_base, &files.snapshots, findings);
-    let mut walk = Walk::new(disk, dir, known);
-    let nexts = files
-        .segments
-        .iter()
-        .skip(1)
-        .copied()
-        .map(Some)
-        .chain([None]);
-    for (base, next) in files.segments.iter().copied().zip(nexts) {
-        let span = Span { base, next };
-        if base > bounds.end {
-            bounds.is_whole = false;
-            producers.blind();
-        }
-        // Behind damage nobody knows how far the segment went.
-        if bounds.is_end_sound && walk.gap(base, bounds.end, &files.deleted, findings) {
-            bounds.is_end_sound = false;
-            break;
-        }
-        let mut visitors = Visitors {
-            indexes: check_indexes_of(disk, dir, span, findings),
-            epochs: &mut epochs,
-            producers: &mut producers,
-        };
-        let walked = walk.segment(span, findings, &mut visitors)?;
-        visitors.indexes.end(walked.is_whole, findings);
-        if !walked.is_whole {
-            producers.blind();
-        }
-        let compacted = known.may_be_compacted;
-        producers.end_segment(disk, dir, base, walked.is_whole, compacted, findings);
-        bounds.end = walked.end.max(bounds.end);
-        bounds.is_whole &= walked.is_whole;
-        bounds.is_end_sound = !walked.has_bad_tail;
-        progress(findings.report().bytes);
-        if walked.is_cut {
-            break;
-        }
-    }
+    let mut checks = Checks {
+        epochs: &mut epochs,
+        producers: &mut producers,
+    };
+    walk_all(
+        &mut Walk::new(disk, dir, known),
+        &files,
+        &mut bounds,
+        &mut checks,
+        findings,
+        progress,
+    )?;
     let start = if known.is_metadata {
         metadata_log::oldest_snapshot(&files)
     } else {
@@ -168,6 +141,65 @@ fn try_check_log<D: Disk>(
         metadata_log::check(disk, dir, &files, &bounds, findings);
     }
     Ok(bounds)
+}
+
+/// What is compared with the batches of all segments.
+struct Checks<'a> {
+    epochs: &'a mut EpochCheck,
+    producers: &'a mut ProducerCheck,
+}
+
+/// Walks the segments, as far as a broker would keep them. `progress` hears the bytes.
+fn walk_all<D: Disk>(
+    walk: &mut Walk<'_, D>,
+    files: &LogFiles,
+    bounds: &mut Bounds,
+    checks: &mut Checks<'_>,
+    findings: &mut Findings<'_>,
+    progress: &dyn Fn(u64),
+) -> Result<(), DiskError> {
+    let (disk, dir, known) = (walk.disk, walk.dir, walk.known);
+    let nexts = files
+        .segments
+        .iter()
+        .skip(1)
+        .copied()
+        .map(Some)
+        .chain([None]);
+    for (base, next) in files.segments.iter().copied().zip(nexts) {
+        let span = Span { base, next };
+        if base > bounds.end {
+            bounds.is_whole = false;
+            checks.producers.blind();
+        }
+        // Behind damage nobody knows how far the segment went.
+        if bounds.is_end_sound && walk.gap(base, bounds.end, &files.deleted, findings) {
+            bounds.is_end_sound = false;
+            break;
+        }
+        let mut visitors = Visitors {
+            indexes: check_indexes_of(disk, dir, span, findings),
+            epochs: checks.epochs,
+            producers: checks.producers,
+        };
+        let walked = walk.segment(span, findings, &mut visitors)?;
+        visitors.indexes.end(walked.is_whole, findings);
+        if !walked.is_whole {
+            checks.producers.blind();
+        }
+        let compacted = known.may_be_compacted;
+        checks
+            .producers
+            .end_segment(disk, dir, base, walked.is_whole, compacted, findings);
+        bounds.end = walked.end.max(bounds.end);
+        bounds.is_whole &= walked.is_whole;
+        bounds.is_end_sound = !walked.has_bad_tail;
+        progress(findings.report().bytes);
+        if walked.is_cut {
+            break;
+        }
+    }
+    Ok(())
 }
 
 struct Visitors<'a> {

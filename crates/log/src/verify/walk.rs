@@ -45,9 +45,9 @@ pub(super) struct Walked {
 /// Walks the segments of one log, oldest first, and judges what is no batch as opening it does.
 #[derive(Debug)]
 pub(super) struct Walk<'a, D> {
-    disk: &'a D,
-    dir: &'a Path,
-    known: &'a Checkpointed,
+    pub(super) disk: &'a D,
+    pub(super) dir: &'a Path,
+    pub(super) known: &'a Checkpointed,
     newest_epoch: LeaderEpoch,
     /// The leader epoch fell, which is told once.
     epoch_fell: bool,
