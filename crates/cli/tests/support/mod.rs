@@ -107,6 +107,16 @@ impl Node {
         self.child.wait().expect("it ended");
     }
 
+    /// kill -9, while others still use it.
+    pub fn kill_now(&self) {
+        let pid = self.child.id().to_string();
+        let done = Command::new("kill")
+            .args(["-KILL", &pid])
+            .status()
+            .expect("kill runs");
+        assert!(done.success());
+    }
+
     /// SIGTERM.
     pub fn terminate(&self) {
         let pid = self.child.id().to_string();
@@ -180,6 +190,12 @@ impl Client {
 
     /// Sends a request; gives its correlation id.
     pub fn send<Q: Message>(&mut self, api: i16, version: i16, request: &Q) -> i32 {
+        let (correlation_id, frame) = self.encode(api, version, request);
+        self.send_frame(&frame);
+        correlation_id
+    }
+
+    fn encode<Q: Message>(&mut self, api: i16, version: i16, request: &Q) -> (i32, Bytes) {
         let correlation_id = self.next_correlation;
         self.next_correlation += 1;
         let client_id = Some("end-to-end".to_owned());
@@ -192,8 +208,7 @@ impl Client {
         let mut w = Writer::new();
         header.encode(&mut w).expect("header");
         request.encode(&mut w, version).expect("request");
-        self.send_frame(&w.into_bytes());
-        correlation_id
+        (correlation_id, w.into_bytes())
     }
 
     pub fn send_frame(&mut self, frame: &[u8]) {
@@ -203,21 +218,29 @@ impl Client {
             .expect("sends");
     }
 
+    /// The same; `None` when the server is gone.
+    pub fn try_send<Q: Message>(&mut self, api: i16, version: i16, request: &Q) -> Option<i32> {
+        let (correlation_id, frame) = self.encode(api, version, request);
+        let length = u32::try_from(frame.len()).expect("small").to_be_bytes();
+        self.stream
+            .write_all(&[&length[..], &frame].concat())
+            .ok()?;
+        Some(correlation_id)
+    }
+
+    /// Reads one answer; `None` when the server is gone.
+    pub fn try_receive<A: Message>(&mut self, api: i16, version: i16, id: i32) -> Option<A> {
+        let mut length = [0; 4];
+        self.stream.read_exact(&mut length).ok()?;
+        let mut frame = vec![0; u32::from_be_bytes(length) as usize];
+        self.stream.read_exact(&mut frame).ok()?;
+        Some(decode(api, version, id, &Bytes::from(frame)))
+    }
+
     /// Reads one answer.
     pub fn receive<A: Message>(&mut self, api: i16, version: i16, correlation_id: i32) -> A {
         let frame = Bytes::from(self.read_frame().expect("an answer"));
-        let mut rest = frame.clone();
-        assert_eq!(
-            i32::from_be_bytes(rest[..4].try_into().expect("4 bytes")),
-            correlation_id
-        );
-        let key = highwater_protocol::ApiKey::from_raw(api).expect("a known api");
-        let header = if response_header_version(key, version) == 0 {
-            4
-        } else {
-            5
-        };
-        A::from_bytes(&rest.split_off(header), version).expect("a well-formed answer")
+        decode(api, version, correlation_id, &frame)
     }
 
     pub fn call<Q: Message, A: Message>(&mut self, api: i16, version: i16, request: &Q) -> A {
@@ -305,6 +328,25 @@ impl Client {
         self.topic(name);
     }
 
+    pub fn delete_topic(&mut self, name: &str) {
+        let topic = messages::delete_topics_request::DeleteTopicState {
+            name: Some(name.to_owned()),
+            ..Default::default()
+        };
+        let request = messages::DeleteTopicsRequest {
+            topics: vec![topic],
+            timeout_ms: 10_000,
+            ..Default::default()
+        };
+        let answer: messages::DeleteTopicsResponse = self.call(20, 6, &request);
+        assert_eq!(
+            answer.responses[0].error_code,
+            ErrorCode::NONE,
+            "{:?}",
+            answer.responses[0]
+        );
+    }
+
     /// Appends one batch; gives error and base offset.
     pub fn produce(&mut self, topic: Uuid, partition: i32, records: Bytes) -> (ErrorCode, i64) {
         let answer: ProduceResponse = self.call(0, 13, &produce_request(topic, partition, records));
@@ -332,6 +374,21 @@ impl Client {
             all.extend(more);
         }
     }
+}
+
+fn decode<A: Message>(api: i16, version: i16, correlation_id: i32, frame: &Bytes) -> A {
+    assert_eq!(
+        frame[..4],
+        correlation_id.to_be_bytes(),
+        "the correlation id"
+    );
+    let key = highwater_protocol::ApiKey::from_raw(api).expect("a known api");
+    let header = if response_header_version(key, version) == 0 {
+        4
+    } else {
+        5
+    };
+    A::from_bytes(&frame.slice(header..), version).expect("a well-formed answer")
 }
 
 fn closed(why: &std::io::Error) -> bool {
