@@ -2,6 +2,7 @@
 
 #![allow(clippy::indexing_slicing, reason = "a test may panic")]
 
+mod kafka_dir;
 mod world;
 
 mod describe;

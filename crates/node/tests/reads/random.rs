@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use highwater_node::Ticket;
+use highwater_node::{Input, Part, Ticket};
 use highwater_protocol::messages::FetchRequest;
 use highwater_protocol::messages::fetch_request::FetchTopic;
 use highwater_records::Batches;
@@ -23,6 +23,12 @@ impl Dice {
             .wrapping_mul(6_364_136_223_846_793_005)
             .wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % sides
+    }
+
+    /// One of `count`.
+    fn pick(&mut self, count: usize) -> usize {
+        let count = u64::try_from(count).expect("small");
+        usize::try_from(self.roll(count)).expect("small")
     }
 }
 
@@ -66,12 +72,12 @@ impl Client {
         } else {
             vec![fetch_topic("t", id, &wanted)]
         };
-        let max_wait_ms = [0, 5, 50, 500][usize::try_from(dice.roll(4)).expect("small")];
+        let max_wait_ms = [0, 5, 50, 500][dice.pick(4)];
         let request = FetchRequest {
             session_id: if self.keeps { self.session.0 } else { 0 },
             session_epoch: if self.keeps { self.session.1 } else { -1 },
-            min_bytes: [0, 1, 1, 400][usize::try_from(dice.roll(4)).expect("small")],
-            max_bytes: [1, 300, 1 << 20][usize::try_from(dice.roll(3)).expect("small")],
+            min_bytes: [0, 1, 1, 400][dice.pick(4)],
+            max_bytes: [1, 300, 1 << 20][dice.pick(3)],
             max_wait_ms,
             ..fetch_request(topics)
         };
@@ -133,72 +139,122 @@ impl Client {
 #[test]
 fn no_record_is_missed_and_nobody_sleeps_on_one() {
     for seed in 0..150 {
+        let mut trial = Trial::new(seed);
+        for _ in 0..120 {
+            trial.turn();
+        }
+        trial.settle();
+        trial.read_everything();
+    }
+}
+
+/// One world with its clients.
+struct Trial {
+    seed: u64,
+    dice: Dice,
+    world: World,
+    id: TopicId,
+    /// The log end of each partition.
+    ends: Vec<i64>,
+    clients: Vec<Client>,
+}
+
+impl Trial {
+    fn new(seed: u64) -> Self {
         let mut dice = Dice(seed * 7_919 + 1);
         let shards = u16::try_from(1 + dice.roll(3)).expect("small");
         let mut world = World::new(shards, "");
         let id = world.topic("t", PARTITIONS);
-        let mut ends = vec![0_i64; usize::try_from(PARTITIONS).expect("small")];
-        let mut clients: Vec<Client> = (0..4)
-            .map(|conn| Client {
-                conn,
-                shard: usize::try_from(dice.roll(u64::from(shards))).expect("small"),
-                keeps: conn % 2 == 0,
-                session: (0, 0),
-                positions: (0..PARTITIONS).map(|it| (it, 0)).collect(),
-                changed: Vec::new(),
-                waits: None,
-            })
-            .collect();
-        for _ in 0..120 {
-            match dice.roll(8) {
-                0 | 1 => {
-                    let partition = dice.roll(u64::try_from(PARTITIONS).expect("small"));
-                    let partition = usize::try_from(partition).expect("small");
-                    let records = 1 + usize::try_from(dice.roll(3)).expect("small");
-                    // A produce is not what is tried here: its parts are delivered at once.
-                    let held = std::mem::take(&mut world.held_parts);
-                    world.hold_parts = false;
-                    let number = i32::try_from(partition).expect("small");
-                    produce_holding(&mut world, number, records, held);
-                    ends[partition] += i64::try_from(records).expect("small");
-                }
-                2..=4 => {
-                    let client = usize::try_from(dice.roll(4)).expect("small");
-                    world.hold_parts = true;
-                    if clients[client].waits.is_none() {
-                        clients[client].ask(&mut world, id, &mut dice);
-                    }
-                }
-                5 | 6 => {
-                    world.hold_parts = true;
-                    world.release_one_part(usize::try_from(dice.roll(97)).expect("small"));
-                }
-                _ => world.advance(dice.roll(20)),
-            }
-            clients
-                .iter_mut()
-                .for_each(|client| client.take(&mut world));
+        let clients = (0..4).map(|conn| Client {
+            conn,
+            shard: dice.pick(usize::from(shards)),
+            keeps: conn % 2 == 0,
+            session: (0, 0),
+            positions: (0..PARTITIONS).map(|it| (it, 0)).collect(),
+            changed: Vec::new(),
+            waits: None,
+        });
+        let clients = clients.collect();
+        let ends = vec![0_i64; usize::try_from(PARTITIONS).expect("small")];
+        Self {
+            seed,
+            dice,
+            world,
+            id,
+            ends,
+            clients,
         }
-        settle(&mut world, &mut clients, &ends, seed);
-        // Everything that was written is read, by everyone.
-        for _ in 0..400 {
-            for client in &mut clients {
+    }
+
+    /// One thing happens.
+    fn turn(&mut self) {
+        self.world.hold_parts = true;
+        match self.dice.roll(8) {
+            0 | 1 => {
+                let partition = self.dice.pick(self.ends.len());
+                let records = 1 + self.dice.pick(3);
+                let number = i32::try_from(partition).expect("small");
+                produce_holding(&mut self.world, number, records);
+                self.ends[partition] += i64::try_from(records).expect("small");
+            }
+            2..=4 => {
+                let client = self.dice.pick(self.clients.len());
+                let client = &mut self.clients[client];
                 if client.waits.is_none() {
-                    client.ask(&mut world, id, &mut dice);
+                    client.ask(&mut self.world, self.id, &mut self.dice);
                 }
             }
-            world.advance(600);
-            clients
-                .iter_mut()
-                .for_each(|client| client.take(&mut world));
+            5 | 6 => self.world.release_one_part(self.dice.pick(97)),
+            _ => self.world.advance(self.dice.roll(20)),
         }
-        for client in &clients {
+        self.take_answers();
+    }
+
+    fn take_answers(&mut self) {
+        for client in &mut self.clients {
+            client.take(&mut self.world);
+        }
+    }
+
+    /// With every message delivered, a fetch may only wait for what is not there.
+    fn settle(&mut self) {
+        self.world.release_parts();
+        self.take_answers();
+        for client in &self.clients {
+            let Some(wait) = &client.waits else { continue };
+            let (seed, conn) = (self.seed, client.conn);
+            assert!(
+                self.world.now.mono.as_micros() < wait.until,
+                "seed {seed}: {conn} is late"
+            );
+            let readable = client.positions.iter().any(|(partition, offset)| {
+                *offset < self.ends[usize::try_from(*partition).expect("small")]
+            });
+            assert!(
+                !readable || wait.min_bytes > 1,
+                "seed {seed}: client {conn} sleeps"
+            );
+        }
+    }
+
+    /// Everything that was written is read, by everyone.
+    fn read_everything(&mut self) {
+        for _ in 0..400 {
+            for client in &mut self.clients {
+                if client.waits.is_none() {
+                    client.ask(&mut self.world, self.id, &mut self.dice);
+                }
+            }
+            self.world.advance(600);
+            self.take_answers();
+        }
+        for client in &self.clients {
             for (partition, offset) in &client.positions {
-                let end = ends[usize::try_from(*partition).expect("small")];
+                let end = self.ends[usize::try_from(*partition).expect("small")];
+                let (seed, conn) = (self.seed, client.conn);
                 assert_eq!(
                     *offset, end,
-                    "seed {seed}, client {}, {partition}",
-                    client.conn
+                    "seed {seed}, client {conn}, partition {partition}"
                 );
             }
         }
@@ -206,51 +262,21 @@ fn no_record_is_missed_and_nobody_sleeps_on_one() {
 }
 
 /// Appends while the parts of fetches stay where they are: those that were under way stay first.
-fn produce_holding(
-    world: &mut World,
-    partition: i32,
-    records: usize,
-    held: std::collections::VecDeque<Held>,
-) {
-    let times = vec![1; records];
-    world.hold_parts = true;
-    let ticket = world.send_batch("t", partition, &times, 100);
+fn produce_holding(world: &mut World, partition: i32, records: usize) {
+    let held = std::mem::take(&mut world.held_parts);
+    let ticket = world.send_batch("t", partition, &vec![1; records], 100);
     let mut mine = std::mem::replace(&mut world.held_parts, held);
     // Deliver what belongs to the produce, hold what it stirs up among the fetches.
     while !world.is_answered(ticket) {
         let (to, from, part) = mine.pop_front().expect("the produce is under way");
-        if !matches!(part, highwater_node::Part::Produce(_)) {
+        if !matches!(part, Part::Produce(_)) {
             world.held_parts.push_back((to, from, part));
             continue;
         }
         let before = std::mem::take(&mut world.held_parts);
-        world.step(usize::from(to), highwater_node::Input::Part { from, part });
+        world.step(usize::from(to), Input::Part { from, part });
         mine.extend(std::mem::replace(&mut world.held_parts, before));
     }
     world.held_parts.extend(mine);
     world.body(ticket);
-}
-
-type Held = (u16, highwater_node::MachineId, highwater_node::Part<D>);
-
-/// With every message delivered, a fetch may only wait for what is not there.
-fn settle(world: &mut World, clients: &mut [Client], ends: &[i64], seed: u64) {
-    world.release_parts();
-    clients.iter_mut().for_each(|client| client.take(world));
-    for client in clients {
-        let Some(wait) = &client.waits else { continue };
-        assert!(
-            world.now.mono.as_micros() < wait.until,
-            "seed {seed}: it is late"
-        );
-        let mut behind = client.positions.iter().filter(|(partition, offset)| {
-            **offset < ends[usize::try_from(**partition).expect("small")]
-        });
-        let readable = behind.next().is_some();
-        assert!(
-            !readable || wait.min_bytes > 1,
-            "seed {seed}: client {} sleeps",
-            client.conn
-        );
-    }
 }

@@ -1,7 +1,7 @@
 //! A driver for data shards alone: metadata is made by hand, parts and jobs run at once.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -24,9 +24,11 @@ use highwater_protocol::wire::Message;
 use highwater_protocol::{FetchView, ListenerKind, ProduceView, Request, Response};
 use highwater_records::{BatchBuilder, BatchOptions};
 use highwater_types::{
-    BrokerEpoch, DirectoryId, LeaderEpoch, Millis, NodeId, Now, Offset, PartitionEpoch,
-    PartitionIndex, TopicId, TopicIdPartition, TopicName, TopicPartition, Uuid, WallMs,
+    BrokerEpoch, DirectoryId, LeaderEpoch, Millis, NodeId, Now, PartitionEpoch, PartitionIndex,
+    TopicId, TopicIdPartition, TopicName, TopicPartition, Uuid, WallMs,
 };
+
+use crate::kafka_dir;
 
 pub(crate) type D = MemDisk;
 pub(crate) const LISTENER: &str = "PLAINTEXT";
@@ -178,64 +180,16 @@ impl World {
             .into_iter()
             .filter_map(|(path, bytes)| Some((path.strip_prefix("data").ok()?.to_owned(), bytes)))
             .collect();
-        let text = |data: &BTreeMap<PathBuf, Vec<u8>>, name: &str| {
-            let bytes = data.get(Path::new(name)).cloned().unwrap_or_default();
-            String::from_utf8(bytes).expect("text")
-        };
-        let checkpoint = |data: &BTreeMap<PathBuf, Vec<u8>>, name: &str| {
-            let text = text(data, name);
-            let lines = text.lines().skip(2).map(|line| {
-                let mut words = line.rsplitn(2, ' ');
-                let offset = words
-                    .next()
-                    .and_then(|it| it.parse().ok())
-                    .expect("an offset");
-                let partition = words.next().expect("a partition").replace(' ', "-");
-                (partition, Offset::new(offset))
-            });
-            lines.collect::<BTreeMap<String, Offset>>()
-        };
-        let recovery = checkpoint(&data, "recovery-point-offset-checkpoint");
-        let high_watermarks = checkpoint(&data, "replication-offset-checkpoint");
-        let starts = checkpoint(&data, "log-start-offset-checkpoint");
-        let mut found = Vec::new();
-        let mut partitions = Vec::new();
-        for dir in recovery.keys() {
-            let id = text(&data, &format!("{dir}/partition.metadata"));
-            let id = id
-                .lines()
-                .nth(1)
-                .and_then(|line| line.strip_prefix("topic_id: "));
-            let topic_id = id
-                .and_then(|it| it.trim().parse().ok())
-                .expect("a topic id");
-            let topic_partition = TopicPartition::parse(dir).expect("a partition");
-            let epochs = text(&data, &format!("{dir}/leader-epoch-checkpoint"));
-            let last = epochs
-                .lines()
-                .skip(2)
-                .last()
-                .and_then(|line| line.split(' ').next().and_then(|it| it.parse::<i32>().ok()));
-            partitions.push((topic_partition.clone(), topic_id, last.unwrap_or(0)));
-            found.push(FoundLog {
-                topic_partition,
-                topic_id: Some(topic_id),
-                recovery_point: recovery.get(dir).copied(),
-                high_watermark: high_watermarks.get(dir).copied(),
-                log_start_offset: starts.get(dir).copied(),
-            });
-        }
+        let logs = kafka_dir::logs(&data);
         data.retain(|path, _| !path.starts_with("__cluster_metadata-0"));
         change(&mut data);
         let disk = MemDisk::with_files("kafka", &data);
+        let found: Vec<FoundLog> = logs.iter().map(|(log, _)| log.clone()).collect();
         let mut world = Self::with_disk(shards, "", disk, &found);
-        for (name, id, epoch) in partitions {
-            world.insert_partition(
-                name.topic.as_str(),
-                id,
-                name.partition,
-                partition_image(epoch),
-            );
+        for (log, epoch) in logs {
+            let TopicPartition { topic, partition } = log.topic_partition;
+            let id = log.topic_id.expect("found with its id");
+            world.insert_partition(topic.as_str(), id, partition, partition_image(epoch));
         }
         world.publish(Changed::Everything);
         world
