@@ -174,6 +174,21 @@ mod tests {
         assert!(!pool.is_exhausted());
     }
 
+    /// CVE-2026-35554: a buffer that was used again while its request was still on its way.
+    #[tokio::test]
+    async fn b_48_a_buffer_comes_back_when_nobody_holds_its_bytes_any_more() {
+        let pool = BufferPool::new(100, 100);
+        let buffer = pool.take(1, soon(), Millis::new(30)).await.unwrap();
+        let batch = bytes::Bytes::from_owner(buffer);
+        let on_its_way = batch.slice(..);
+        drop(batch);
+        assert_eq!(pool.room_bytes(), 0);
+        assert!(pool.lock_free().is_empty());
+        drop(on_its_way);
+        assert_eq!(pool.room_bytes(), 100);
+        assert_eq!(pool.lock_free().len(), 1);
+    }
+
     #[tokio::test]
     async fn who_waits_gets_what_comes_back() {
         let pool = BufferPool::new(100, 100);
