@@ -92,10 +92,10 @@ pub(crate) fn complete(
         return Ok(());
     }
     let listen = listen.unwrap_or(DEFAULT_LISTEN);
-    if !listen
+    let port = listen
         .rsplit_once(':')
-        .is_some_and(|(_, port)| port.parse::<u16>().is_ok())
-    {
+        .and_then(|(_, port)| port.parse::<u16>().ok());
+    if port.is_none() {
         return Err(Usage(format!("--listen {listen}: HOST:PORT is expected")).into());
     }
     let mut listeners = vec![format!("PLAINTEXT://{listen}")];

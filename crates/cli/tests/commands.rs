@@ -1,4 +1,5 @@
 //! Every command from outside: what it prints, in both forms, and how it ends.
+#![allow(clippy::indexing_slicing, reason = "a test fails by panics")]
 
 mod support;
 

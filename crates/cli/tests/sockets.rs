@@ -1,4 +1,5 @@
 //! Bad, slow and greedy peers at a node's sockets (rows B-, RE- and NP- of the fault list).
+#![allow(clippy::indexing_slicing, reason = "a test fails by panics")]
 
 mod support;
 

@@ -1,5 +1,6 @@
 //! What the simulator cannot see: the mailboxes and threads of a node with several shards, under
 //! many connections at once, with kills in between.
+#![allow(clippy::indexing_slicing, reason = "a test fails by panics")]
 
 mod support;
 

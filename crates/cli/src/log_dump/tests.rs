@@ -38,11 +38,11 @@ fn check_set(set: &str) {
                 .map_or(kafka_name, |(_, rest)| rest);
             ours = ours.replace(name, kafka_name);
         }
-        if ours.as_bytes() != text.as_slice() {
-            wrong.insert(
-                name.to_owned(),
-                first_difference(&String::from_utf8_lossy(text), &ours),
-            );
+        let theirs = String::from_utf8_lossy(text);
+        if theirs.contains("[the tool ended") {
+            assert!(ours.ends_with("is empty.\n"), "{name}: {ours}");
+        } else if ours.as_bytes() != text.as_slice() {
+            wrong.insert(name.to_owned(), first_difference(&theirs, &ours));
         }
         for line in dumped(root.path(), name, true).lines() {
             serde_json::from_str::<serde_json::Value>(line).expect("each line is JSON");

@@ -1,6 +1,14 @@
 //! A real node as a process of its own, and a client that speaks raw frames to it.
-#![allow(dead_code, reason = "each test file uses its own part of this")]
-#![allow(clippy::missing_panics_doc, missing_docs, reason = "tests")]
+#![allow(
+    dead_code,
+    unreachable_pub,
+    reason = "each test file uses its own part of this"
+)]
+#![allow(
+    clippy::indexing_slicing,
+    missing_docs,
+    reason = "a helper of tests fails by panics"
+)]
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
