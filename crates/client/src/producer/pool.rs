@@ -178,7 +178,8 @@ mod tests {
     #[tokio::test]
     async fn b_48_a_buffer_comes_back_when_nobody_holds_its_bytes_any_more() {
         let pool = BufferPool::new(100, 100);
-        let buffer = pool.take(1, soon(), Millis::new(30)).await.unwrap();
+        let mut buffer = pool.take(1, soon(), Millis::new(30)).await.unwrap();
+        buffer.bytes_mut().push(1);
         let batch = bytes::Bytes::from_owner(buffer);
         let on_its_way = batch.slice(..);
         drop(batch);
