@@ -86,4 +86,51 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn the_usual_keys_of_a_server_properties_file_are_known() {
+        for name in "
+            default.replication.factor replica.lag.time.max.ms min.insync.replicas num.partitions
+            unclean.leader.election.enable num.replica.fetchers replica.fetch.wait.max.ms log.dirs
+            replica.fetch.min.bytes replica.fetch.max.bytes replica.fetch.response.max.bytes
+            replica.high.watermark.checkpoint.interval.ms replica.selector.class log.roll.hours
+            auto.leader.rebalance.enable leader.imbalance.check.interval.seconds log.retention.ms
+            controlled.shutdown.enable fetch.purgatory.purge.interval.requests log.segment.bytes
+            producer.purgatory.purge.interval.requests max.incremental.fetch.session.cache.slots
+            fetch.max.bytes broker.rack inter.broker.listener.name auto.create.topics.enable
+            log.roll.ms log.roll.jitter.hours log.retention.hours log.retention.minutes
+            log.retention.bytes log.retention.check.interval.ms log.cleanup.policy listeners
+            log.index.size.max.bytes log.index.interval.bytes log.flush.interval.messages
+            log.flush.interval.ms log.flush.scheduler.interval.ms message.max.bytes
+            log.flush.offset.checkpoint.interval.ms log.flush.start.offset.checkpoint.interval.ms
+            log.segment.delete.delay.ms log.message.timestamp.type compression.type
+            log.message.timestamp.before.max.ms log.message.timestamp.after.max.ms
+            num.recovery.threads.per.data.dir log.dir.failure.timeout.ms delete.topic.enable
+            log.cleaner.threads log.cleaner.dedupe.buffer.size log.cleaner.min.cleanable.ratio
+            offsets.topic.num.partitions offsets.topic.replication.factor offsets.retention.minutes
+            group.initial.rebalance.delay.ms group.min.session.timeout.ms group.max.size
+            group.coordinator.rebalance.protocols group.consumer.session.timeout.ms
+            group.share.record.lock.duration.ms group.consumer.migration.policy
+            transaction.state.log.num.partitions transaction.state.log.min.isr
+            transaction.max.timeout.ms transactional.id.expiration.ms producer.id.expiration.ms
+            transaction.partition.verification.enable advertised.listeners num.network.threads
+            listener.security.protocol.map num.io.threads background.threads queued.max.requests
+            socket.send.buffer.bytes socket.receive.buffer.bytes socket.request.max.bytes
+            socket.listen.backlog.size connections.max.idle.ms max.connections
+            max.connections.per.ip connection.failed.authentication.delay.ms request.timeout.ms
+            quota.window.num quota.window.size.seconds leader.replication.throttled.rate
+            process.roles node.id controller.listener.names controller.quorum.voters
+            controller.quorum.bootstrap.servers broker.heartbeat.interval.ms
+            broker.session.timeout.ms initial.broker.registration.timeout.ms
+            controller.quorum.election.timeout.ms controller.quorum.fetch.timeout.ms
+            controller.quorum.append.linger.ms metadata.log.segment.bytes
+            metadata.log.max.record.bytes.between.snapshots metadata.max.retention.bytes
+            metadata.log.max.snapshot.interval.ms metadata.max.idle.interval.ms
+            authorizer.class.name super.users sasl.enabled.mechanisms ssl.keystore.location
+        "
+        .split_whitespace()
+        {
+            assert!(broker_key(name).is_some(), "{name}");
+        }
+    }
 }

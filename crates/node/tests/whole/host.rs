@@ -149,14 +149,19 @@ impl Host {
     }
 
     pub(crate) fn run_until_serving(&mut self) {
+        assert!(self.try_serve(1000), "never served: {:?}", self.events);
+    }
+
+    /// Runs for at most `steps` times 10 ms; says whether clients are served.
+    pub(crate) fn try_serve(&mut self, steps: usize) -> bool {
         self.tick();
-        for _ in 0..1000 {
-            if self.serving {
-                return;
+        for _ in 0..steps {
+            if self.serving || self.stopped {
+                break;
             }
             self.advance(Millis::new(10));
         }
-        panic!("never served: {:?}", self.events);
+        self.serving && !self.stopped
     }
 
     fn machines(&self) -> Vec<MachineId> {
@@ -401,17 +406,33 @@ impl Host {
 
     /// Stops as the process would on a signal.
     pub(crate) fn stop(mut self) -> Vec<String> {
-        for machine in self.machines() {
-            self.step(machine, Input::Stop);
+        if self.try_stop(1000) {
+            return self.events;
         }
-        for _ in 0..1000 {
+        let tail = self.events.len().saturating_sub(20);
+        panic!(
+            "never stopped: {:#?}\n{:?}",
+            &self.events[tail..],
+            self.control.phase()
+        );
+    }
+}
+
+impl Host {
+    /// Asks to stop and runs for at most `steps` times 10 ms; says whether it stopped.
+    pub(crate) fn try_stop(&mut self, steps: usize) -> bool {
+        for machine in self.machines() {
+            if !self.stopped {
+                self.step(machine, Input::Stop);
+            }
+        }
+        for _ in 0..steps {
             if self.stopped {
-                return self.events;
+                break;
             }
             self.advance(Millis::new(10));
         }
-        let tail = self.events.len().saturating_sub(20);
-        panic!("never stopped: {:#?}\n{:?}", &self.events[tail..], self.control.phase());
+        self.stopped
     }
 }
 

@@ -106,3 +106,14 @@ fn a_static_quorum_opens_too() {
     );
     host.stop();
 }
+
+#[test]
+fn a_quorum_of_three_is_refused_in_words() {
+    let dirs = fixture("three-nodes-clean", "node-1");
+    assert!(file(&dirs, "meta.properties").is_some());
+    let why = Host::try_start(&config(""), &dirs)
+        .err()
+        .expect("refused")
+        .0;
+    assert!(why.contains("3 voters"), "{why}");
+}

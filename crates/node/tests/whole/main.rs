@@ -2,7 +2,9 @@
 
 #![allow(clippy::indexing_slicing, reason = "a test may panic")]
 
+mod crash;
 mod host;
 mod kafka_dirs;
 mod metadata;
 mod start_stop;
+mod wire;
