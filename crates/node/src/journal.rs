@@ -259,7 +259,11 @@ impl Happening {
                 done,
                 total,
             } => {
-                write!(f, "open {partition} ({done} of {total})")?;
+                write!(f, "open {partition}")?;
+                // A log that is made now is none of those that the start has to open.
+                if *total > 0 {
+                    write!(f, " ({done} of {total})")?;
+                }
                 if report.is_empty() {
                     Ok(())
                 } else {

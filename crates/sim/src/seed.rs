@@ -6,6 +6,7 @@ use crate::check::Counts;
 use crate::client::ClientId;
 use crate::random::Random;
 use crate::setup;
+use crate::trace::Trace;
 use crate::world::clients::requests::{self, Purpose};
 use crate::world::clients::{ConsumerLoad, Load, ProducerLoad};
 use crate::world::{Delays, World};
@@ -37,12 +38,13 @@ pub struct SeedReport {
     pub lost_with_power: u64,
 }
 
-/// Plays the random run of `seed`. With `tell`, prints its trace line by line by way of it.
+/// Plays the random run of `seed`, and hands each line of its trace to `tell` as it happens.
 ///
 /// # Panics
 /// When an invariant breaks, with its id: a mistake of the node.
-pub fn run_seed(seed: u64, mut tell: impl FnMut(&str)) -> SeedReport {
+pub fn run_seed(seed: u64, tell: impl FnMut(&str) + 'static) -> SeedReport {
     let mut world = World::new(seed, Delays::WILD);
+    world.trace = Trace::told_to(tell);
     let mut plan = Random::new(seed ^ 0x5eed);
     begin(&mut world, &mut plan);
     let topics = make_topics(&mut world, &mut plan);
@@ -52,9 +54,6 @@ pub fn run_seed(seed: u64, mut tell: impl FnMut(&str)) -> SeedReport {
         one_fault(&mut world, &mut plan);
     }
     finish(&mut world);
-    for line in world.trace.lines() {
-        tell(line);
-    }
     report(&world)
 }
 

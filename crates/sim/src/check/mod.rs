@@ -103,6 +103,22 @@ impl Checker {
         let Some(process) = &world.node(id).process else {
             return;
         };
+        // A graceful stop closes logs before the process ends: what was seen last is flushed then.
+        for (key, seen) in std::mem::take(&mut self.last_seen) {
+            let log_end_offset = seen.log_end_offset();
+            let closed = Ended {
+                log_end_offset,
+                flushed_offset: log_end_offset,
+                power_lost: false,
+                flushes_each_message: false,
+            };
+            if key.0 == id {
+                self.bytes.remove(&key);
+                self.ended.insert(key, closed);
+            } else {
+                self.last_seen.insert(key, seen);
+            }
+        }
         for shard in &process.shards {
             for partition in shard.partitions().iter() {
                 let Ok(online) = partition.online() else {
@@ -124,6 +140,17 @@ impl Checker {
     pub(crate) fn power_was_lost(&mut self, id: NodeId) {
         for ((node, _), ended) in &mut self.ended {
             ended.power_lost |= *node == id;
+        }
+    }
+
+    /// Somebody damaged the files of a node that does not run: no promise about them holds.
+    pub(crate) fn files_were_damaged(&mut self, id: NodeId) {
+        for ((node, _), ended) in &mut self.ended {
+            if *node == id {
+                ended.power_lost = true;
+                ended.flushed_offset = Offset::ZERO;
+                ended.flushes_each_message = false;
+            }
         }
     }
 
@@ -215,8 +242,6 @@ impl Checker {
                 "{name}: a crash lost what was written"
             );
         }
-        self.last_seen.remove(&key);
-        self.bytes.remove(&key);
         let lost = self.history.cut(key.1, end);
         self.counts.lost_with_power += lost;
         if lost > 0 {

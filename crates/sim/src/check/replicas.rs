@@ -31,6 +31,11 @@ impl LastSeen {
         }
     }
 
+    /// Its log end offset then.
+    pub(super) const fn log_end_offset(&self) -> Offset {
+        self.log_end_offset
+    }
+
     /// Checks it by itself and against what it said before, in the same process.
     pub(super) fn check(
         &self,

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use highwater_disk::{Disk as _, DiskFile as _, MemDisk, OpenMode};
 use highwater_log::PartitionLog;
 use highwater_records::{BatchHeader, Batches};
-use highwater_types::{LeaderEpoch, Offset, ProducerEpoch, ProducerId};
+use highwater_types::{LeaderEpoch, Millis, Offset, ProducerEpoch, ProducerId, WallMs};
 
 /// Output bound for a batch of the simulator.
 const BATCH_BYTES_MAX: u64 = 1 << 20;
@@ -18,8 +18,8 @@ pub(super) struct LogBytes {
     at: Option<(Offset, u64)>,
     /// Exclusive end of the last batch seen.
     end_offset: Option<Offset>,
-    /// The next sequence of each producer's epoch.
-    sequences: BTreeMap<(ProducerId, ProducerEpoch), i32>,
+    /// The next sequence of each producer's epoch, and the time of its last record.
+    sequences: BTreeMap<(ProducerId, ProducerEpoch), (i32, WallMs)>,
     /// The epoch of the last batch seen.
     epoch: Option<LeaderEpoch>,
 }
@@ -130,7 +130,12 @@ impl LogBytes {
             return;
         }
         let key = (header.producer_id, header.producer_epoch);
-        if let Some(expected) = self.sequences.get(&key) {
+        let known = self.sequences.get(&key).filter(|(_, last)| {
+            // A producer that was idle for so long is forgotten, and may begin anywhere (PI-07).
+            let idle = Millis::from_wire(header.max_timestamp.since(*last));
+            idle < log.config().producer_id_expiration_ms
+        });
+        if let Some((expected, _)) = known {
             assert_eq!(
                 header.base_sequence,
                 *expected,
@@ -141,8 +146,8 @@ impl LogBytes {
                 header.base_offset
             );
         }
-        self.sequences
-            .insert(key, header.last_sequence().wrapping_add(1) & i32::MAX);
+        let next = header.last_sequence().wrapping_add(1) & i32::MAX;
+        self.sequences.insert(key, (next, header.max_timestamp));
     }
 }
 

@@ -1,6 +1,6 @@
 //! What goes wrong: processes die, power goes, connections break, clocks jump.
 
-use highwater_node::Input;
+use highwater_node::{Input, MachineId};
 use highwater_types::{Millis, NodeId};
 
 use super::World;
@@ -46,15 +46,9 @@ impl World {
     /// When it does not stop.
     pub(crate) fn stop(&mut self, id: NodeId) {
         self.tell(format!("{id}: stop"));
-        let machines = self
-            .process(id)
-            .map_or_else(Vec::new, |it| it.machine_ids());
-        let count = machines.len();
-        for machine in machines {
-            self.step(id, machine, Input::Stop);
-        }
+        self.step(id, MachineId::Control, Input::Stop);
         let stopped = self.run_until(STOP_PATIENCE, |world| {
-            world.process(id).is_none_or(|it| it.stopped == count)
+            world.process(id).is_none_or(|it| it.stopped)
         });
         assert!(stopped, "node {id} does not stop");
         self.end_process(id);

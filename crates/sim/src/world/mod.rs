@@ -234,10 +234,13 @@ impl World {
             loopback: Loopback::default(),
             ticks: BTreeMap::new(),
             last_part: BTreeMap::new(),
-            stopped: 0,
+            stopped: false,
             serving: false,
         });
         self.tell(format!("{id}: start"));
+        for entry in booted.events {
+            self.tell(format!("{id}: {entry}"));
+        }
         let machines = self
             .process(id)
             .map_or_else(Vec::new, |it| it.machine_ids());

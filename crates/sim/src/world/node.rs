@@ -41,8 +41,8 @@ pub(crate) struct Process {
     pub(crate) ticks: BTreeMap<MachineId, Mono>,
     /// For each pair of machines, when its last part arrives: first in, first out.
     pub(crate) last_part: BTreeMap<(MachineId, MachineId), Mono>,
-    /// Machines that were stopped.
-    pub(crate) stopped: usize,
+    /// Whether control said that everything is closed.
+    pub(crate) stopped: bool,
     /// Whether it said that it serves.
     pub(crate) serving: bool,
 }

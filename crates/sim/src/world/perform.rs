@@ -99,9 +99,12 @@ impl World {
                 self.checker.journal(node, &entry);
                 self.tell(format!("{node}: {entry}"));
             }
+            // Shards stop on their way; control is the last.
             Effect::Stopped => {
-                if let Some(process) = self.process_mut(node) {
-                    process.stopped += 1;
+                if machine == MachineId::Control
+                    && let Some(process) = self.process_mut(node)
+                {
+                    process.stopped = true;
                 }
             }
             Effect::Serving => {

@@ -123,14 +123,35 @@ pub(super) fn burst(world: &mut World, command: &Command) -> Result<(), ScriptEr
     let line = |verb: &str, settings: &[(&str, &str)]| Command {
         verb: verb.to_owned(),
         words: command.words.clone(),
-        settings: settings.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect(),
+        settings: settings
+            .iter()
+            .map(|(key, value)| ((*key).into(), (*value).into()))
+            .collect(),
     };
     for number in 0..count {
         match number % 5 {
-            0 | 1 => produce(world, &line("produce", &[("wait", "no"), ("at-once", "yes")]))?,
-            2 => produce(world, &line("produce", &[("wait", "no"), ("at-once", "yes"), ("acks", "1")]))?,
-            3 => fetch(world, &line("fetch", &[("wait", "no"), ("at-once", "yes"), ("max-wait", "0")]))?,
-            _ => list_offsets(world, &line("list-offsets", &[("wait", "no"), ("at-once", "yes")]))?,
+            0 | 1 => produce(
+                world,
+                &line("produce", &[("wait", "no"), ("at-once", "yes")]),
+            )?,
+            2 => produce(
+                world,
+                &line(
+                    "produce",
+                    &[("wait", "no"), ("at-once", "yes"), ("acks", "1")],
+                ),
+            )?,
+            3 => fetch(
+                world,
+                &line(
+                    "fetch",
+                    &[("wait", "no"), ("at-once", "yes"), ("max-wait", "0")],
+                ),
+            )?,
+            _ => list_offsets(
+                world,
+                &line("list-offsets", &[("wait", "no"), ("at-once", "yes")]),
+            )?,
         }
     }
     world.run_for(ANSWER_PATIENCE);
@@ -179,7 +200,11 @@ fn ask(
         )));
     }
     if silent || command.setting("wait", "yes".to_owned())? == "no" {
-        world.run_for(Millis::new(if command.settings.contains_key("at-once") { 0 } else { 20 }));
+        world.run_for(Millis::new(if command.settings.contains_key("at-once") {
+            0
+        } else {
+            20
+        }));
         return Ok(());
     }
     let answered = world.run_until(ANSWER_PATIENCE, |world| {

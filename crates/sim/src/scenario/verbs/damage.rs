@@ -34,7 +34,13 @@ pub(super) fn overwrite(world: &mut World, command: &Command) -> Result<(), Scri
 pub(super) fn write(world: &mut World, command: &Command) -> Result<(), ScriptError> {
     let disk = disk(world, command)?;
     let path = command.word(0, "a file")?;
-    let text = command.words.get(1..).unwrap_or_default().join(" ").replace('|', "\n") + "\n";
+    let text = command
+        .words
+        .get(1..)
+        .unwrap_or_default()
+        .join(" ")
+        .replace('|', "\n")
+        + "\n";
     let replaced = disk.replace(Path::new(path), text.as_bytes(), &Blocking::enter());
     world.tell(format!("write {path}"));
     replaced.map_err(|why| ScriptError(why.to_string()))
@@ -75,12 +81,13 @@ fn with_file(
     Ok(())
 }
 
-fn disk(world: &World, command: &Command) -> Result<MemDisk, ScriptError> {
+fn disk(world: &mut World, command: &Command) -> Result<MemDisk, ScriptError> {
     if world.runs(NODE) {
         return Err(ScriptError(
             "only the files of a node that does not run are damaged".into(),
         ));
     }
+    world.checker.files_were_damaged(NODE);
     let at = command.setting("dir", 0_usize)?;
     let disk = world.node(NODE).disks.get(at).map(MemDisk::session);
     disk.ok_or_else(|| ScriptError(format!("there is no log directory {at}")))

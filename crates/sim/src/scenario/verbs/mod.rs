@@ -22,6 +22,7 @@ pub(super) fn perform(world: &mut World, command: &Command) -> Result<(), Script
         "restart" => node::restart(world),
         "stop" => node::stop(world),
         "advance" => node::advance(world, command),
+        "jobs" => node::jobs(world, command),
         "topic" => client::topic(world, command),
         "delete-topic" => client::delete_topic(world, command),
         "produce" => client::produce(world, command),

@@ -55,6 +55,19 @@ pub(super) fn stop(world: &mut World) -> Result<(), ScriptError> {
 
 /// `advance 30s`: lets virtual time pass. Units: ms, s, m, h.
 pub(super) fn advance(world: &mut World, command: &Command) -> Result<(), ScriptError> {
+    let span = span(command)?;
+    world.run_for(span);
+    Ok(())
+}
+
+/// `jobs 500ms`: from now on each blocking job, a flush for example, takes this long.
+pub(super) fn jobs(world: &mut World, command: &Command) -> Result<(), ScriptError> {
+    let micros = span(command)?.as_u64() * 1000;
+    world.delays.job = (micros, micros);
+    Ok(())
+}
+
+fn span(command: &Command) -> Result<Millis, ScriptError> {
     let text = command.word(0, "a span of time")?;
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let factor = match text.get(digits.len()..) {
@@ -71,8 +84,7 @@ pub(super) fn advance(world: &mut World, command: &Command) -> Result<(), Script
     let number: u64 = digits
         .parse()
         .map_err(|_| ScriptError(format!("'{text}' has no number")))?;
-    world.run_for(Millis::new(number * factor));
-    Ok(())
+    Ok(Millis::new(number * factor))
 }
 
 fn serve(world: &mut World) -> Result<(), ScriptError> {
