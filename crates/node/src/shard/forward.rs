@@ -22,6 +22,9 @@ use crate::machine::{Answer, ConnId, Effect, PeerError, Ticket, Token};
 
 /// How long an answer is held back until this broker's metadata knows what it says.
 const CATCH_UP_MAX: Millis = Millis::new(1_000);
+/// Topics that are made at once for clients that only asked about them; others wait for the
+/// next time that somebody asks.
+const AUTO_CREATING_MAX: usize = 1_000;
 /// What is added to a client's own time-out: the controller's answer is better than ours.
 const GRACE: Millis = Millis::new(500);
 
@@ -154,7 +157,10 @@ impl<D: Disk> Shard<D> {
         let creating = &mut self.serve.forwarding.auto_creating;
         let names: Vec<TopicName> = missing
             .into_iter()
-            .filter(|name| !is_internal(name.as_str()) && creating.insert(name.clone()))
+            .filter(|name| {
+                let room = creating.len() < AUTO_CREATING_MAX && !is_internal(name.as_str());
+                room && creating.insert(name.clone())
+            })
             .collect();
         if names.is_empty() {
             return;

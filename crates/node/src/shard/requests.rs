@@ -39,6 +39,8 @@ struct AllTopics {
 
 /// Listener names and versions that [`AllTopics`] keeps an answer for.
 const ALL_TOPICS_ANSWERS_MAX: usize = 16;
+/// Bytes of all kept answers together.
+const ALL_TOPICS_BYTES_MAX: usize = 32 << 20;
 
 impl ServeState {
     /// Nothing is under way.
@@ -180,7 +182,9 @@ impl AllTopics {
     }
 
     fn keep(&mut self, key: (Arc<str>, i16), body: Bytes) {
-        if self.answers.len() < ALL_TOPICS_ANSWERS_MAX {
+        let kept: usize = self.answers.values().map(Bytes::len).sum();
+        let fits = kept + body.len() <= ALL_TOPICS_BYTES_MAX;
+        if fits && self.answers.len() < ALL_TOPICS_ANSWERS_MAX {
             self.answers.insert(key, body);
         }
     }

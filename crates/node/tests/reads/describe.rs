@@ -109,6 +109,19 @@ fn trap_17_only_named_topics_are_made() {
 }
 
 #[test]
+fn topics_that_are_made_on_the_side_are_bounded() {
+    let mut world = World::new(1, "");
+    let names: Vec<String> = (0..1_500).map(|number| format!("t{number}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let answer: MetadataResponse = world.ask(4, named(&names));
+    assert_eq!(answer.topics.len(), 1_500);
+    let Some((_, _, Request::CreateTopics(create))) = world.sent.first() else {
+        panic!("nothing is made")
+    };
+    assert_eq!(create.topics.len(), 1_000);
+}
+
+#[test]
 fn trap_18_names_that_no_topic_may_have() {
     let mut world = World::new(1, "");
     let long = "x".repeat(250);
@@ -452,6 +465,19 @@ fn trap_22_configs_of_topics_and_brokers() {
         answer.results[0].configs.is_empty(),
         "nothing is set for all brokers"
     );
+}
+
+#[test]
+fn a_resource_that_is_named_twice_is_described_once() {
+    let mut world = World::new(1, "");
+    world.topic("t", 1);
+    let mut request = describe(2, "t", None);
+    let again = request.resources.clone();
+    request.resources.extend(again);
+    let answer: DescribeConfigsResponse = world.ask(4, request);
+    let errors: Vec<ErrorCode> = answer.results.iter().map(|it| it.error_code).collect();
+    assert_eq!(errors, [ErrorCode::NONE, ErrorCode::INVALID_REQUEST]);
+    assert!(answer.results[1].configs.is_empty());
 }
 
 fn describe_partitions(

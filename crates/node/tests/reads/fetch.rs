@@ -471,3 +471,73 @@ fn a_read_that_starts_in_damage_is_refused_and_its_neighbours_are_not() {
     );
     assert_eq!(at(&mut world, 83), (ErrorCode::NONE, true));
 }
+
+#[test]
+fn a_lost_leadership_completes_parked_fetches_and_names_the_new_leader() {
+    for shards in 1..=3 {
+        let mut world = World::new(shards, "");
+        let id = world.topic("t", 2);
+        let mut brokers = (*world.image.brokers).clone();
+        let second = highwater_types::NodeId::new(2);
+        brokers.insert(second, std::sync::Arc::new(broker(2, 9093)));
+        world.image.brokers = std::sync::Arc::new(brokers);
+        let request = fetch_request(vec![fetch_topic("t", id, &[(0, 0), (1, 0)])]);
+        let ticket = world.fetch(17, &request);
+        assert!(!world.is_answered(ticket));
+        let mut image = partition_image(3);
+        image.leader = second;
+        image.assigned_replicas.push(second);
+        image.in_sync_replicas.push(second);
+        image
+            .directories
+            .push(highwater_types::DirectoryId::UNASSIGNED);
+        let partition = highwater_types::PartitionIndex::new(1);
+        world.insert_partition("t", id, partition, image);
+        world.publish(highwater_node::Changed::Everything);
+        let answer = world.fetched(ticket, 17);
+        let told = partitions(&answer);
+        assert_eq!(told[0].error_code, ErrorCode::NONE);
+        assert_eq!(told[1].error_code, ErrorCode::NOT_LEADER_OR_FOLLOWER);
+        assert_eq!(told[1].current_leader.leader_id, second);
+        assert_eq!(told[1].current_leader.leader_epoch, 3);
+        let endpoints: Vec<i32> = answer.node_endpoints.iter().map(|it| it.port).collect();
+        assert_eq!(endpoints, [9093]);
+    }
+}
+
+#[test]
+fn rt_14_a_log_start_that_moves_is_told_and_bounds_reads() {
+    let properties = "log.retention.bytes=1048576\nlog.segment.bytes=1048576\n";
+    let mut world = World::new(1, properties);
+    let id = world.topic("t", 1);
+    for _ in 0..40 {
+        world.produce("t", 0, 1, 100_000);
+    }
+    let session = {
+        let mut request = fetch_request(vec![fetch_topic("t", id, &[(0, 40)])]);
+        (request.session_epoch, request.max_wait_ms) = (0, 0);
+        let answer = world.fetch_now(13, &request);
+        assert_eq!(partitions(&answer)[0].log_start_offset, 0);
+        answer.session_id
+    };
+    world.advance(301_000);
+    let mut request = fetch_request(Vec::new());
+    (
+        request.session_id,
+        request.session_epoch,
+        request.max_wait_ms,
+    ) = (session, 1, 0);
+    let answer = world.fetch_now(13, &request);
+    let told = partitions(&answer)[0];
+    assert!(told.log_start_offset > 10, "{told:?}");
+    assert_eq!((told.high_watermark, record_bytes(told)), (40, 0));
+    let start = told.log_start_offset;
+    for (offset, error) in [
+        (start - 1, ErrorCode::OFFSET_OUT_OF_RANGE),
+        (start, ErrorCode::NONE),
+    ] {
+        let request = fetch_request(vec![fetch_topic("t", id, &[(0, offset)])]);
+        let answer = world.fetch_now(13, &request);
+        assert_eq!(partitions(&answer)[0].error_code, error);
+    }
+}

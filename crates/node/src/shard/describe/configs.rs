@@ -1,4 +1,4 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use highwater_metadata::config::{ConfigEntry, ConfigLayers, describe_broker, describe_topic};
 use highwater_metadata::image::ResourceKind;
@@ -21,7 +21,9 @@ pub(crate) fn describe_configs(
     cx: &DescribeContext<'_>,
     request: &DescribeConfigsRequest,
 ) -> DescribeConfigsResponse {
+    let mut seen = BTreeSet::new();
     let results = request.resources.iter().map(|resource| {
+        let is_first = seen.insert((resource.resource_type, resource.resource_name.as_str()));
         let mut result = DescribeConfigsResult {
             resource_type: resource.resource_type,
             resource_name: resource.resource_name.clone(),
@@ -29,7 +31,12 @@ pub(crate) fn describe_configs(
             error_message: Some(String::new()),
             ..Default::default()
         };
-        match entries(cx, resource) {
+        let entries = if is_first {
+            entries(cx, resource)
+        } else {
+            Err(repeated())
+        };
+        match entries {
             Ok(entries) => {
                 let wanted = |entry: &ConfigEntry| is_wanted(resource, entry.key.name);
                 let entries = entries.into_iter().filter(wanted);
@@ -46,6 +53,12 @@ pub(crate) fn describe_configs(
         throttle_time_ms: 0,
         results: results.collect(),
     }
+}
+
+/// A request of many copies of one resource would be answered with many times its size.
+fn repeated() -> Refused {
+    let text = "The resource is named before in the same request.";
+    (ErrorCode::INVALID_REQUEST, text.to_owned())
 }
 
 fn entries(

@@ -132,18 +132,12 @@ impl<D: Disk> FetchState<D> {
         }
         let partitions = home.set.len();
         self.unsubscribe(cx, set, forgotten, out);
-        if partitions == 0 {
-            // As in Kafka: a session without partitions is closed.
-            self.sessions.close(id);
-            self.begin(cx, Waiting::new(head, set, WaitKind::Sessionless), out);
-            return;
-        }
-        self.sessions.resized(id, partitions);
-        self.begin(
-            cx,
-            Waiting::new(head, set, WaitKind::Incremental { id }),
-            out,
-        );
+        let kind = if self.sessions.resize(id, partitions) {
+            WaitKind::Incremental { id }
+        } else {
+            WaitKind::Sessionless
+        };
+        self.begin(cx, Waiting::new(head, set, kind), out);
     }
 }
 

@@ -24,6 +24,7 @@ const PARTITIONS_MAX: usize = 500_000;
 #[derive(Debug)]
 pub(crate) struct FetchSessions {
     slots_max: usize,
+    partitions_max: usize,
     evict_age_min: Millis,
     sessions: BTreeMap<i32, FetchSession>,
     by_use: BTreeSet<(Mono, i32)>,
@@ -110,6 +111,7 @@ impl FetchSessions {
     pub(crate) const fn new(slots_max: usize, evict_age_min: Millis) -> Self {
         Self {
             slots_max,
+            partitions_max: PARTITIONS_MAX,
             evict_age_min,
             sessions: BTreeMap::new(),
             by_use: BTreeSet::new(),
@@ -146,12 +148,20 @@ impl FetchSessions {
         Ok(session.set)
     }
 
-    /// The partitions of a session were changed by a request.
-    pub(crate) fn resized(&mut self, id: i32, partitions: usize) {
-        if let Some(session) = self.sessions.get_mut(&id) {
-            let before = std::mem::replace(&mut session.partitions, partitions);
-            self.partitions = self.partitions - before + partitions;
+    /// The partitions of a session were changed by a request. Whether it may stay: it is closed
+    /// when it has none left, as in Kafka, or when it grew beyond what all may have together.
+    pub(crate) fn resize(&mut self, id: i32, partitions: usize) -> bool {
+        let Some(session) = self.sessions.get_mut(&id) else {
+            return false;
+        };
+        let before = std::mem::replace(&mut session.partitions, partitions);
+        self.partitions = self.partitions - before + partitions;
+        let grew_too_far = partitions > before && self.partitions > self.partitions_max;
+        let stays = partitions > 0 && !grew_too_far;
+        if !stays {
+            self.close(id);
         }
+        stays
     }
 
     /// Opens a session if there is room, or a session that may be evicted. `random` draws bits.
@@ -161,7 +171,7 @@ impl FetchSessions {
         newcomer: Newcomer,
         mut random: impl FnMut() -> u32,
     ) -> Opened {
-        if self.slots_max == 0 || self.partitions + newcomer.partitions > PARTITIONS_MAX {
+        if self.slots_max == 0 || self.partitions + newcomer.partitions > self.partitions_max {
             return Opened::Full;
         }
         let mut evicted = None;
@@ -408,6 +418,29 @@ mod tests {
         }
         assert_eq!(told.len(), 5);
         assert!(told.iter().all(|text| text.contains("client platformatic")));
+    }
+
+    #[test]
+    fn sessions_hold_a_bounded_number_of_partitions() {
+        let mut sessions = FetchSessions::new(10, AGE);
+        sessions.partitions_max = 5;
+        let mut dice = dice();
+        let of = |set, partitions| Newcomer {
+            partitions,
+            ..newcomer(set, false)
+        };
+        let first = id(sessions.open(second(0), of(1, 3), &mut dice));
+        assert_eq!(sessions.open(second(0), of(2, 3), &mut dice), Opened::Full);
+        let other = id(sessions.open(second(0), of(2, 2), &mut dice));
+        assert!(sessions.resize(first, 2), "it may shrink");
+        assert!(sessions.resize(first, 3), "and grow again");
+        assert!(!sessions.resize(other, 3), "but not beyond the limit");
+        assert!(
+            sessions.advance(second(1), other, 1, true).is_err(),
+            "it is closed then"
+        );
+        assert!(!sessions.resize(first, 0));
+        assert_eq!((sessions.len(), sessions.partitions), (0, 0));
     }
 
     #[test]
