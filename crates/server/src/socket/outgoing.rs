@@ -13,7 +13,7 @@ const COPIED_BYTES_MAX: u64 = 16 * 1024;
 /// What is probed, warmed and sent of a region at a time, in bytes.
 const CHUNK_BYTES: u64 = 1024 * 1024;
 /// Distance of the bytes that are probed: one read-ahead window, in bytes.
-const PROBE_BYTES: u64 = 64 * 1024;
+const PROBE_BYTES: u64 = 128 * 1024;
 /// After this many bytes other connections get their turn.
 const TURN_BYTES: u64 = 2 * 1024 * 1024;
 /// Runs of bytes in one system call.
@@ -157,6 +157,7 @@ impl Outgoing {
 
     /// Sends the run of bytes at the front in one call.
     fn send_bytes(&mut self, socket: &TcpStream) -> Result<u64, SendError> {
+        let more = self.more_follows()?;
         let slices: Vec<IoSlice<'_>> = self
             .pieces
             .iter()
@@ -167,14 +168,6 @@ impl Outgoing {
             })
             .collect();
         assert!(!slices.is_empty(), "a run of bytes is at the front");
-        // Nothing more comes soon after a cold region: its wait must not hold back these bytes.
-        let more = match self.pieces.get(slices.len()) {
-            Some(Out::Bytes(_)) => true,
-            Some(Out::Region { region, warm }) => {
-                *warm > 0 || region.len >= COPIED_BYTES_MAX && is_warm(region)?
-            }
-            None => false,
-        };
         let flags = if more {
             SendFlags::NOSIGNAL | SendFlags::MORE
         } else {
@@ -199,23 +192,40 @@ impl Outgoing {
         Ok(total)
     }
 
+    /// Whether something can be sent right after the run of bytes at the front. A cold region
+    /// cannot: its wait must not hold back the bytes.
+    fn more_follows(&mut self) -> Result<bool, SendError> {
+        let is_region = |out: &Out| matches!(out, Out::Region { .. });
+        let run = self
+            .pieces
+            .iter()
+            .position(is_region)
+            .unwrap_or(self.pieces.len());
+        if run >= SLICES_MAX {
+            return Ok(self.pieces.len() > SLICES_MAX);
+        }
+        match self.pieces.get_mut(run) {
+            Some(Out::Region { region, warm }) if region.len >= COPIED_BYTES_MAX => {
+                probe(region, warm)?;
+                Ok(*warm > 0)
+            }
+            Some(Out::Region { warm, .. }) => Ok(*warm > 0),
+            Some(Out::Bytes(_)) | None => Ok(false),
+        }
+    }
+
     /// Looks whether the next chunk of the region at the front is in the page cache. Gives it when
     /// it is not.
     fn cold(&mut self) -> Result<Option<Region<FileFile>>, SendError> {
         let Some(Out::Region { region, warm }) = self.pieces.front_mut() else {
             return Ok(None);
         };
-        if *warm == 0 {
-            if !is_warm(region)? {
-                let len = region.len.min(CHUNK_BYTES);
-                return Ok(Some(Region {
-                    len,
-                    ..region.clone()
-                }));
-            }
-            *warm = region.len.min(CHUNK_BYTES);
-        }
-        Ok(None)
+        probe(region, warm)?;
+        let len = region.len.min(CHUNK_BYTES);
+        Ok((*warm == 0).then(|| Region {
+            len,
+            ..region.clone()
+        }))
     }
 
     /// Sends from the file at the front as far as it is warm.
@@ -259,6 +269,14 @@ pub(crate) fn warm(region: &Region<FileFile>) {
             Ok(_) | Err(_) => return,
         }
     }
+}
+
+/// Finds out how much of a region is warm, unless that is known.
+fn probe(region: &Region<FileFile>, warm: &mut u64) -> Result<(), DiskError> {
+    if *warm == 0 && is_warm(region)? {
+        *warm = region.len.min(CHUNK_BYTES);
+    }
+    Ok(())
 }
 
 /// Whether the next chunk of a region is in the page cache, by one byte per read-ahead window. A
