@@ -44,14 +44,21 @@ impl<D: Disk> Shard<D> {
                 self.partition_changed(id, Level::Trace, happening, out);
             }
             Output::LeadsNoMore { epoch } => {
-                self.end_waiting_appends(id, ErrorCode::NOT_LEADER_OR_FOLLOWER, out);
-                let why = "the metadata names another leader";
+                let error = ErrorCode::NOT_LEADER_OR_FOLLOWER;
+                let failed = self.end_waiting_appends(id, error, out);
+                // Usual at every stop; worth a line only when somebody was let down.
+                let level = if failed > 0 {
+                    Level::Info
+                } else {
+                    Level::Trace
+                };
+                let why = "the metadata no longer names this broker";
                 let happening = |partition| Happening::LeadsNoMore {
                     partition,
                     epoch,
                     why,
                 };
-                self.partition_changed(id, Level::Info, happening, out);
+                self.partition_changed(id, level, happening, out);
             }
             Output::Follows { .. } => self.partitions.mark_changed(id),
             Output::HighWatermark { from, to } => {

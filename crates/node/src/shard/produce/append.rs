@@ -288,14 +288,18 @@ impl<D: Disk> Shard<D> {
     }
 
     /// Ends everything that waits for a partition with `error`: its leadership, its log or the
-    /// partition itself is gone.
+    /// partition itself is gone. Returns how many appends that were.
     pub(crate) fn end_waiting_appends(
         &mut self,
         id: TopicIdPartition,
         error: ErrorCode,
         out: &mut Effects<D>,
-    ) {
-        while self.end_next_of(id, error, out) {}
+    ) -> usize {
+        let mut count = 0;
+        while self.end_next_of(id, error, out) {
+            count += 1;
+        }
+        count
     }
 
     fn end_next_of(
