@@ -159,8 +159,8 @@ pub enum BuildBatchError {
     Build(#[from] BuildError),
 }
 
-/// Cuts records into runs that each fit a batch of `bytes_max`, in order. A record that is larger by
-/// itself is a run of its own, for the log to refuse.
+/// Cuts records into runs that each fit a batch of `bytes_max`, in order. A record that is larger
+/// by itself is a run of its own, for the log to refuse.
 ///
 /// # Errors
 /// When a record does not fit its format.

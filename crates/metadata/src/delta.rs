@@ -65,7 +65,7 @@ pub enum ReplayError {
         name: String,
     },
     /// A transaction begins inside another, or ends without one.
-    #[error("{record} does not fit: a metadata transaction {}", if *.open { "is open already" } else { "is not open" })]
+    #[error("{record} does not fit: whether a metadata transaction is open: {open}")]
     Transaction {
         /// The record's type.
         record: &'static str,

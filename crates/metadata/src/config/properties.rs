@@ -112,7 +112,8 @@ mod tests {
 
     #[test]
     fn reads_what_java_reads() {
-        let text = "# comment\n! too\n\nnode.id=1\n log.dirs : /a,\\\n   /b\nkey value with blanks \n\
+        let text = "# comment\n! too\n\nnode.id=1\n log.dirs : /a,\\\n   /b\n\
+                    key value with blanks \n\
                     a\\=b=c\nempty=\nbare\nu=\\u0041\\t.\nlisteners=PLAINTEXT://:9092\n";
         let read = parse_properties(text).expect("well formed");
         let read: Vec<_> = read

@@ -91,7 +91,7 @@ impl MetadataDelta {
         let topic = self.topic_mut(TYPE, topic_id)?;
         let partition = topic
             .partitions
-            .get_mut(&PartitionIndex::new(record.partition_id));
+            .value_mut(&PartitionIndex::new(record.partition_id));
         let Some(partition) = partition else {
             let partition = record.partition_id;
             return Err(ReplayError::NoPartition {
@@ -146,7 +146,7 @@ impl MetadataDelta {
         record: &'static str,
         topic_id: TopicId,
     ) -> Result<&mut TopicImage, ReplayError> {
-        let topic = self.image.topics.get_mut(&topic_id);
+        let topic = self.image.topics.value_mut(&topic_id);
         let topic = topic.ok_or(ReplayError::NoTopic { record, topic_id })?;
         self.changes.topics.insert(topic_id);
         Ok(Arc::make_mut(topic))

@@ -32,28 +32,45 @@ const READ_BYTES: u64 = 8 << 20;
 
 /// The metadata as it was found, and the leader of its next epoch.
 #[derive(Debug)]
-pub(super) struct OpenMetadata<D: Disk> {
-    pub(super) log: PartitionLog<D>,
-    pub(super) leader: LeaderState,
-    pub(super) replayed: MetadataDelta,
-    pub(super) bytes_since_snapshot: u64,
-    pub(super) snapshots: Vec<SnapshotFile>,
-    pub(super) kraft_version: i16,
-    pub(super) voters: Option<VotersRecord>,
-    pub(super) bootstrap: Option<Vec<MetadataRecord>>,
+pub(crate) struct OpenMetadata<D: Disk> {
+    pub(crate) log: PartitionLog<D>,
+    pub(crate) leader: LeaderState,
+    /// The metadata with everything that is in the log.
+    pub(crate) replayed: MetadataDelta,
+    /// Bytes of the log behind the newest snapshot.
+    pub(crate) bytes_since_snapshot: u64,
+    /// By rising end.
+    pub(crate) snapshots: Vec<SnapshotFile>,
+    pub(crate) kraft_version: i16,
+    pub(crate) voters: Option<VotersRecord>,
+    /// What `format` left, when the log is still empty.
+    pub(crate) bootstrap: Option<Vec<MetadataRecord>>,
+}
+
+/// What is known of the node when its metadata log is opened.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Start<'a> {
+    pub(super) config: &'a NodeConfig,
+    pub(super) identity: &'a Identity,
+    /// Whether the directory's clean-shutdown marker was there.
+    pub(super) was_clean: bool,
+    pub(super) now: Now,
 }
 
 /// Opens the metadata log, replays it over the newest snapshot, and begins a new epoch in
 /// `quorum-state`.
 pub(super) fn open<D: Disk>(
-    config: &NodeConfig,
+    start: &Start<'_>,
     dir: &D,
-    identity: &Identity,
-    was_clean: bool,
-    now: Now,
     events: &mut Vec<JournalEntry>,
     b: &Blocking,
 ) -> Result<OpenMetadata<D>, BootError> {
+    let Start {
+        config,
+        identity,
+        was_clean,
+        now,
+    } = *start;
     let mut reader = Reader { dir, events, b };
     let ids = reader.snapshot_ids()?;
     let mut log = reader.open_log(config, &ids, was_clean, now)?;

@@ -4,10 +4,12 @@ mod identity;
 mod inventory;
 mod metadata;
 
+pub(crate) use metadata::OpenMetadata;
+
 use std::sync::Arc;
 
 use highwater_disk::{Blocking, Disk};
-use highwater_types::{NodeId, Now};
+use highwater_types::{DirectoryId, NodeId, Now};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore as _, SeedableRng as _};
 
@@ -17,6 +19,7 @@ use crate::journal::JournalEntry;
 use crate::shard::{Shard, ShardDir, ShardParams};
 use identity::{Identity, Shutdown};
 use inventory::Inventory;
+use metadata::Start;
 
 /// A node that is ready to be driven. Each machine wants a first `Tick` at once.
 #[derive(Debug)]
@@ -61,20 +64,14 @@ pub fn boot<D: Disk>(
     let metadata_disk = dirs.get(config.metadata_dir).ok_or_else(|| {
         BootError("there are fewer log directories than the config names".to_owned())
     })?;
-    let was_clean = shutdown
-        .clean
-        .get(config.metadata_dir)
-        .copied()
-        .unwrap_or(false);
-    let metadata = metadata::open(
-        &config,
-        metadata_disk,
-        &identity,
+    let was_clean = shutdown.clean.get(config.metadata_dir) == Some(&true);
+    let start = Start {
+        config: &config,
+        identity: &identity,
         was_clean,
         now,
-        &mut events,
-        b,
-    )?;
+    };
+    let metadata = metadata::open(&start, metadata_disk, &mut events, b)?;
     let inventories = dirs
         .iter()
         .map(|dir| inventory::list(dir, &mut events))
@@ -91,27 +88,12 @@ pub fn boot<D: Disk>(
         .map(|number| found.shard(&config, number, next_seed(&mut random)))
         .collect();
     let cluster_id: Arc<str> = identity.cluster_id.as_str().into();
-    let control_dirs = dirs
-        .iter()
-        .zip(&identity.directory_ids)
-        .map(|(disk, id)| ControlDir {
-            disk: disk.clone(),
-            id: *id,
-            offline: false,
-        });
     let node_id = config.node_id;
     let control = Control::new(ControlParams {
         cluster_id,
-        dirs: control_dirs.collect(),
+        dirs: found.control_dirs(),
         locks,
-        log: metadata.log,
-        leader: metadata.leader,
-        replayed: metadata.replayed,
-        bytes_since_snapshot: metadata.bytes_since_snapshot,
-        snapshots: metadata.snapshots,
-        kraft_version: metadata.kraft_version,
-        voters: metadata.voters,
-        bootstrap: metadata.bootstrap,
+        metadata,
         previous_epoch: shutdown.previous_epoch,
         seed: next_seed(&mut random),
         config,
@@ -134,6 +116,16 @@ struct Found<'a, D: Disk> {
 }
 
 impl<D: Disk> Found<'_, D> {
+    fn control_dirs(&self) -> Vec<ControlDir<D>> {
+        let dirs = self.dirs.iter().zip(&self.identity.directory_ids);
+        let dir = |(disk, id): (&D, &DirectoryId)| ControlDir {
+            disk: disk.clone(),
+            id: *id,
+            offline: false,
+        };
+        dirs.map(dir).collect()
+    }
+
     fn shard(&self, config: &NodeConfig, number: u16, seed: [u8; 32]) -> Shard<D> {
         let dirs = self.dirs.iter().zip(&self.identity.directory_ids);
         let dirs = dirs.zip(&self.shutdown.clean).zip(&self.inventories);

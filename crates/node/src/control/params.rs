@@ -2,12 +2,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use highwater_disk::Disk;
-use highwater_log::PartitionLog;
-use highwater_metadata::MetadataDelta;
 use highwater_metadata::controller::Controller;
-use highwater_quorum::LeaderState;
-use highwater_records::stored::MetadataRecord;
-use highwater_records::stored::data::VotersRecord;
 use highwater_types::{BrokerEpoch, DirectoryId, Millis, Mono, Uuid};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore as _, SeedableRng as _};
@@ -15,7 +10,8 @@ use rand_chacha::rand_core::{RngCore as _, SeedableRng as _};
 use super::Control;
 use super::lifecycle::BrokerLifecycle;
 use super::metadata_log::MetadataLog;
-use super::snapshots::{SnapshotFile, Snapshots};
+use super::snapshots::Snapshots;
+use crate::boot::OpenMetadata;
 use crate::config::NodeConfig;
 
 /// What the control machine is built from; all of it was read by `boot`.
@@ -25,17 +21,7 @@ pub(crate) struct ControlParams<D: Disk> {
     pub(crate) cluster_id: Arc<str>,
     pub(crate) dirs: Vec<ControlDir<D>>,
     pub(crate) locks: Vec<D::Lock>,
-    pub(crate) log: PartitionLog<D>,
-    pub(crate) leader: LeaderState,
-    /// The metadata with everything that is in the log.
-    pub(crate) replayed: MetadataDelta,
-    /// Bytes of the log behind the newest snapshot.
-    pub(crate) bytes_since_snapshot: u64,
-    pub(crate) snapshots: Vec<SnapshotFile>,
-    pub(crate) kraft_version: i16,
-    pub(crate) voters: Option<VotersRecord>,
-    /// What `format` left, when the log is still empty.
-    pub(crate) bootstrap: Option<Vec<MetadataRecord>>,
+    pub(crate) metadata: OpenMetadata<D>,
     /// The epoch of the last run, if all directories agree that it stopped cleanly.
     pub(crate) previous_epoch: BrokerEpoch,
     pub(crate) seed: [u8; 32],
@@ -52,7 +38,7 @@ pub(crate) struct ControlDir<D: Disk> {
 impl<D: Disk> Control<D> {
     /// A control machine that has not begun its epoch yet.
     pub(crate) fn new(params: ControlParams<D>) -> Self {
-        let config = params.config;
+        let (config, metadata) = (params.config, params.metadata);
         let mut random = ChaCha8Rng::from_seed(params.seed);
         let mut bytes = [0; 16];
         random.fill_bytes(&mut bytes);
@@ -63,22 +49,22 @@ impl<D: Disk> Control<D> {
             config.node_id,
             Arc::clone(&config.broker),
         );
-        let mut log = MetadataLog::new(params.log, params.leader);
-        log.bytes_since_snapshot = params.bytes_since_snapshot;
+        let mut log = MetadataLog::new(metadata.log, metadata.leader);
+        log.bytes_since_snapshot = metadata.bytes_since_snapshot;
         Self {
             cluster_id: params.cluster_id,
             dirs: params.dirs,
             log: Some(log),
-            kraft_version: params.kraft_version,
-            voters: params.voters,
-            bootstrap: params.bootstrap,
-            committed: params.replayed.clone(),
-            latest: params.replayed,
+            kraft_version: metadata.kraft_version,
+            voters: metadata.voters,
+            bootstrap: metadata.bootstrap,
+            committed: metadata.replayed.clone(),
+            latest: metadata.replayed,
             image: Arc::default(),
             published: false,
             controller,
             broker,
-            snapshots: Snapshots::new(&config, params.snapshots),
+            snapshots: Snapshots::new(&config, metadata.snapshots),
             random,
             tokens_used: 0,
             jobs: std::collections::BTreeMap::new(),
