@@ -27,7 +27,7 @@ config_keys! {
         "Old segments go once a partition takes more than this. -1: no limit.";
     "log.retention.check.interval.ms" Long "300000" [1] Static Medium Works
         "How often segments that may go are looked for.";
-    "log.initial.task.delay.ms" Long "30000" [0] Static Low Works
+    "log.initial.task.delay.ms" Long "30000" [0] Static Low NotYet
         "How long after the start the first look for old segments is.";
     "log.cleanup.policy" List "delete" (list "compact" "delete") ClusterWide Medium Works
         "What is done with old records: delete, compact, or both.";
@@ -50,7 +50,7 @@ config_keys! {
         "How long a retired file stays before it is removed.";
     "message.max.bytes" Int "1048588" [0, 2147483647] ClusterWide High Works
         "Largest record batch that is taken, packed.";
-    "max.decompressed.message.bytes" Int "2147483639" [1, 2147483647] ClusterWide Low Works
+    "max.decompressed.message.bytes" Int "2147483639" [1, 2147483647] ClusterWide Low NotYet
         "Largest record that is taken, unpacked. See max.decompressed.batch.bytes for whole \
          batches.";
     "log.message.timestamp.type" String "CreateTime" { "CreateTime" "LogAppendTime" }
@@ -61,13 +61,13 @@ config_keys! {
     "log.message.timestamp.after.max.ms" Long "3600000" [0] ClusterWide Medium Works
         "How far ahead of the broker's clock a record's time may be.";
     "compression.type" String "producer" { "uncompressed" "zstd" "lz4" "snappy" "gzip" "producer" }
-        ClusterWide High NotYet
+        ClusterWide High Works
         "The codec that batches are kept in; producer leaves them as they come.";
-    "compression.gzip.level" Int "-1" [-1, 9] ClusterWide Medium NotYet
+    "compression.gzip.level" Int "-1" [-1, 9] ClusterWide Medium Works
         "Level for gzip.";
-    "compression.lz4.level" Int "9" [1, 17] ClusterWide Medium NotYet
+    "compression.lz4.level" Int "9" [1, 17] ClusterWide Medium Works
         "Level for lz4.";
-    "compression.zstd.level" Int "3" [-131072, 22] ClusterWide Medium NotYet
+    "compression.zstd.level" Int "3" [-131072, 22] ClusterWide Medium Works
         "Level for zstd.";
     "log.preallocate" Boolean "false" any ClusterWide Medium NotYet
         "Whether segment files are reserved in full.";

@@ -5,14 +5,14 @@ config_keys! {
     TOPIC_KEYS;
     "cleanup.policy" List "delete" (list "compact" "delete") ClusterWide Medium Works
         "What is done with old records: delete, compact, or both.";
-    "compression.gzip.level" Int "-1" [-1, 9] ClusterWide Medium NotYet
+    "compression.gzip.level" Int "-1" [-1, 9] ClusterWide Medium Works
         "Level for gzip.";
-    "compression.lz4.level" Int "9" [1, 17] ClusterWide Medium NotYet
+    "compression.lz4.level" Int "9" [1, 17] ClusterWide Medium Works
         "Level for lz4.";
     "compression.type" String "producer" { "uncompressed" "zstd" "lz4" "snappy" "gzip" "producer" }
-        ClusterWide Medium NotYet
+        ClusterWide Medium Works
         "The codec that batches are kept in; producer leaves them as they come.";
-    "compression.zstd.level" Int "3" [-131072, 22] ClusterWide Medium NotYet
+    "compression.zstd.level" Int "3" [-131072, 22] ClusterWide Medium Works
         "Level for zstd.";
     "delete.retention.ms" Long "86400000" [0] ClusterWide Medium NotYet
         "How long tombstones and transaction markers stay after a cleaning.";
@@ -39,7 +39,7 @@ config_keys! {
         "Age at which local segments that are in the remote tier go. -2: as retention.ms.";
     "max.compaction.lag.ms" Long "9223372036854775807" [1] ClusterWide Medium NotYet
         "Records older than this make the log due for cleaning.";
-    "max.decompressed.message.bytes" Int "2147483639" [1, 2147483647] ClusterWide Medium Works
+    "max.decompressed.message.bytes" Int "2147483639" [1, 2147483647] ClusterWide Medium NotYet
         "Largest record that is taken, unpacked.";
     "max.message.bytes" Int "1048588" [0, 2147483647] ClusterWide Medium Works
         "Largest record batch that is taken, packed.";

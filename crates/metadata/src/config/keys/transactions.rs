@@ -13,7 +13,7 @@ config_keys! {
         "Segment size of the topic that keeps transactions.";
     "transaction.state.log.load.buffer.size" Int "5242880" [1, 2147483647] Static High NotYet
         "Bytes read at a time when transactions are loaded.";
-    "transaction.max.timeout.ms" Int "900000" [1, 2147483647] Static High NotYet
+    "transaction.max.timeout.ms" Int "900000" [1, 2147483647] Static High Works
         "Longest timeout that a transaction may ask for.";
     "transactional.id.expiration.ms" Int "604800000" [1, 2147483647] Static High NotYet
         "How long an unused transactional id is kept.";
