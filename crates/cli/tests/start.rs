@@ -180,3 +180,117 @@ fn the_first_record_is_acknowledged_soon_after_the_start() {
     let took = began.elapsed();
     assert!(took.as_secs() < 5, "{took:?}");
 }
+
+#[test]
+fn a_usual_server_properties_of_kafka_works_as_it_is() {
+    let root = tempdir().expect("temporary directory");
+    let config = root.path().join("server.properties");
+    let (first, second) = (root.path().join("a"), root.path().join("b"));
+    let text = format!(
+        "# Kafka's own comments\nprocess.roles=broker,controller\nnode.id=7\n\
+         listeners=PLAINTEXT://127.0.0.1:0,CONTROLLER://127.0.0.1:0\n\
+         inter.broker.listener.name=PLAINTEXT\ncontroller.listener.names=CONTROLLER\n\
+         listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SSL:SSL\n\
+         num.network.threads=3\nnum.io.threads=8\nsocket.send.buffer.bytes=102400\n\
+         socket.receive.buffer.bytes=102400\nsocket.request.max.bytes=104857600\n\
+         log.dirs={},{}\nnum.partitions=3\nnum.recovery.threads.per.data.dir=1\n\
+         offsets.topic.replication.factor=1\nlog.retention.hours=168\n\
+         log.segment.bytes=1073741824\nlog.retention.check.interval.ms=300000\n",
+        first.display(),
+        second.display()
+    );
+    std::fs::write(&config, text).expect("file");
+    let start = || {
+        let mut command = highwater();
+        command.arg("start").arg("--config").arg(&config);
+        Node::spawn(command, &first).expect("starts")
+    };
+    let node = start();
+    let data = format!("data={},{}", first.display(), second.display());
+    assert!(node.ready_line.ends_with(&data), "{}", node.ready_line);
+    let mut client = node.connect();
+    let topic = client.topic("spread");
+    for partition in 0..3 {
+        let (error, _) = client.produce(topic, partition, batch(&["x"]));
+        assert_eq!(error, ErrorCode::NONE);
+    }
+    let logs = |dir: &Path| {
+        let names = std::fs::read_dir(dir)
+            .expect("directory")
+            .filter_map(Result::ok);
+        names
+            .filter(|it| it.file_name().to_string_lossy().starts_with("spread-"))
+            .count()
+    };
+    assert_eq!(logs(&first) + logs(&second), 3);
+    assert!(
+        logs(&first) > 0 && logs(&second) > 0,
+        "both directories are used"
+    );
+    node.kill();
+    let node = start();
+    let mut client = node.connect();
+    let topic = client.topic("spread");
+    for partition in 0..3 {
+        assert_eq!(client.read_all(topic, partition), ["x"]);
+    }
+    assert!(node.stop().success());
+    let (code, out, error) = run(
+        &[
+            "log",
+            "verify",
+            &first.display().to_string(),
+            &second.display().to_string(),
+        ],
+        "",
+    );
+    assert_eq!(code, 0, "{out}{error}");
+}
+
+/// Unpacks a data directory that Apache Kafka wrote.
+fn kafka_data(root: &tempfile::TempDir, set: &str) -> std::path::PathBuf {
+    let to = data(root);
+    for (path, bytes) in highwater_fixtures::kafka_data(set) {
+        let Ok(inner) = path.strip_prefix("data") else {
+            continue;
+        };
+        let file = to.join(inner);
+        std::fs::create_dir_all(file.parent().expect("a parent")).expect("directory");
+        std::fs::write(file, bytes).expect("file");
+    }
+    to
+}
+
+#[test]
+fn a_data_directory_of_apache_kafka_is_taken_over() {
+    for set in ["one-node-clean", "one-node-killed", "one-node-recovered"] {
+        let root = tempdir().expect("temporary directory");
+        let node = Node::start(&kafka_data(&root, set), &[]);
+        let consume = |topic: &str| {
+            let args = [
+                "consume",
+                topic,
+                "--from-beginning",
+                "--exit-at-end",
+                "--bootstrap",
+            ];
+            let (code, out, error) = run(&[&args[..], &[&node.bootstrap]].concat(), "");
+            assert_eq!(code, 0, "{set}: {error}");
+            out
+        };
+        let codecs = consume("codecs");
+        assert_eq!(
+            codecs.lines().count(),
+            50,
+            "{set}: one batch of ten in each codec"
+        );
+        assert!(
+            codecs.contains("the quick brown fox jumps over the lazy dog zstd 9"),
+            "{set}"
+        );
+        assert!(consume("many.batches").lines().count() > 0, "{set}");
+        let args = ["produce", "plain", "--bootstrap", &node.bootstrap];
+        assert_eq!(run(&args, "a\nb\n").0, 0, "{set}");
+        assert!(node.stop().success(), "{set}");
+    }
+}
