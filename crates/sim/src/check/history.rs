@@ -109,6 +109,16 @@ impl History {
         );
     }
 
+    /// The only copy lost `[from, to)` out of its middle, and says so: gives how many told records
+    /// are gone.
+    pub(super) fn damaged(&mut self, id: TopicIdPartition, from: Offset, to: Offset) -> u64 {
+        let told = self.partitions.entry(id).or_default();
+        let before = told.records.len();
+        told.records
+            .retain(|offset, _| *offset < from || *offset >= to);
+        (before - told.records.len()) as u64
+    }
+
     /// The only copy ends at `end` after a start: gives how many told records are gone.
     pub(super) fn cut(&mut self, id: TopicIdPartition, end: Offset) -> u64 {
         let told = self.partitions.entry(id).or_default();

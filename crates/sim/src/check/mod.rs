@@ -113,7 +113,7 @@ impl Checker {
                 flushes_each_message: false,
             };
             if key.0 == id {
-                self.bytes.remove(&key);
+                self.bytes.entry(key).or_default().begin_anew();
                 self.ended.insert(key, closed);
             } else {
                 self.last_seen.insert(key, seen);
@@ -242,7 +242,10 @@ impl Checker {
                 "{name}: a crash lost what was written"
             );
         }
-        let lost = self.history.cut(key.1, end);
+        let mut lost = self.history.cut(key.1, end);
+        for damage in log.damage() {
+            lost += self.history.damaged(key.1, damage.from, damage.to);
+        }
         self.counts.lost_with_power += lost;
         if lost > 0 {
             assert!(

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use highwater_disk::{Disk as _, DiskFile as _, MemDisk, OpenMode};
-use highwater_log::PartitionLog;
-use highwater_records::{BatchHeader, Batches};
+use highwater_log::{DamagedRange, PartitionLog};
+use highwater_records::{Batch, BatchError, BatchHeader};
 use highwater_types::{LeaderEpoch, Millis, Offset, ProducerEpoch, ProducerId, WallMs};
 
 /// Output bound for a batch of the simulator.
@@ -22,9 +22,19 @@ pub(super) struct LogBytes {
     sequences: BTreeMap<(ProducerId, ProducerEpoch), (i32, WallMs)>,
     /// The epoch of the last batch seen.
     epoch: Option<LeaderEpoch>,
+    /// Every damage that the log ever told of: after a clean stop it need not look again.
+    damage: Vec<DamagedRange>,
 }
 
 impl LogBytes {
+    /// Forgets what was followed, but not where damage lies.
+    pub(super) fn begin_anew(&mut self) {
+        *self = Self {
+            damage: std::mem::take(&mut self.damage),
+            ..Self::default()
+        };
+    }
+
     /// Looks at the batches that came since the last call, and hands each record of theirs to
     /// `see`; gives the number of batches.
     pub(super) fn follow(
@@ -37,8 +47,14 @@ impl LogBytes {
             .end_offset
             .is_some_and(|end| end > log.log_end_offset());
         if is_cut {
-            *self = Self::default();
+            self.begin_anew();
         }
+        for range in log.damage() {
+            if !self.damage.contains(range) {
+                self.damage.push(*range);
+            }
+        }
+        self.damage.sort_by_key(|range| range.from);
         let mut found = 0;
         for segment in log.segments() {
             let seen = match self.at {
@@ -71,11 +87,19 @@ impl LogBytes {
     ) -> u64 {
         let name = log.topic_partition();
         let mut found = 0;
-        for batch in Batches::new(bytes) {
-            let batch = batch.unwrap_or_else(|why| panic!("I-18 {name}: segment {base}: {why}"));
-            batch
-                .check_crc()
-                .unwrap_or_else(|why| panic!("I-18 {name}: segment {base}: {why}"));
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let batch = match Batch::parse(rest).and_then(checked) {
+                Ok(batch) => batch,
+                Err(why) => {
+                    let after = after_damage(&self.damage, self.end_offset.unwrap_or(base), rest);
+                    rest = after.unwrap_or_else(|| panic!("I-18 {name}: segment {base}: {why}"));
+                    // The damaged batches had sequences too.
+                    self.sequences.clear();
+                    continue;
+                }
+            };
+            rest = rest.get(batch.size_bytes()..).unwrap_or_default();
             let header = batch.header();
             assert!(
                 header.base_offset >= base,
@@ -149,6 +173,25 @@ impl LogBytes {
         let next = header.last_sequence().wrapping_add(1) & i32::MAX;
         self.sequences.insert(key, (next, header.max_timestamp));
     }
+}
+
+fn checked(batch: Batch<'_>) -> Result<Batch<'_>, BatchError> {
+    batch.check_crc()?;
+    Ok(batch)
+}
+
+/// What follows damage that the log knows of: bytes that a loss of power took out of the middle
+/// stay as they are below the high watermark, and only a batch that begins where the damaged
+/// offsets end may follow. `None` when no damage is known at or after `from`.
+fn after_damage<'a>(known: &[DamagedRange], from: Offset, bytes: &'a [u8]) -> Option<&'a [u8]> {
+    let damage = known.iter().find(|range| range.to > from)?;
+    let begins = damage.to.raw().to_be_bytes();
+    let next = (1..bytes.len()).find_map(|at| {
+        let rest = bytes.get(at..)?;
+        let is_next = rest.starts_with(&begins) && Batch::parse(rest).and_then(checked).is_ok();
+        is_next.then_some(rest)
+    });
+    Some(next.unwrap_or_default())
 }
 
 fn read(disk: &MemDisk, log: &PartitionLog<MemDisk>, base: Offset, from: u64, to: u64) -> Vec<u8> {

@@ -188,6 +188,7 @@ pub(crate) fn delete_topic(name: &TopicName) -> Request {
 /// InitProducerId v4 without a transactional id.
 pub(crate) fn init_producer_id() -> Request {
     let message = InitProducerIdRequest {
+        transactional_id: None,
         transaction_timeout_ms: 60_000,
         ..Default::default()
     };
