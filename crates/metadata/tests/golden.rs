@@ -6,9 +6,11 @@ use std::sync::Arc;
 
 use highwater_fixtures::{Files, KAFKA_DATA_SETS, kafka_data};
 use highwater_metadata::{
-    MetadataDelta, MetadataImage, read_snapshot, replay_batch, snapshot_records, write_snapshot,
+    MetadataDelta, MetadataImage, build_batch, build_quorum_batch, read_snapshot, replay_batch,
+    snapshot_records, write_snapshot,
 };
 use highwater_records::Batches;
+use highwater_records::stored::MetadataRecord;
 use highwater_types::{Offset, OffsetAndEpoch};
 
 /// The metadata directories of a set: each holds the files of one copy of the log.
@@ -181,4 +183,57 @@ fn the_end_of_an_image_is_behind_its_last_batch() {
     assert_eq!((offset, epoch.raw()), (Offset::new(344), 3));
     assert_eq!(delta.image().topics.len(), 15);
     assert_eq!(delta.image().next_producer_id, 3000);
+}
+
+/// Every batch of every log, as the records that it holds, is built again to the same bytes: record
+/// versions, control records, framing and all.
+#[test]
+fn our_batches_are_kafkas_to_the_byte() {
+    let mut rebuilt = 0;
+    for set in KAFKA_DATA_SETS {
+        let files = kafka_data(set);
+        for dir in metadata_dirs(&files) {
+            for (path, bytes) in &files {
+                let is_log = path.extension().is_some_and(|it| it == "log");
+                if path.parent() == Some(&dir) && is_log {
+                    rebuilt += rebuild(set, bytes);
+                }
+            }
+        }
+    }
+    assert!(rebuilt > 600, "only {rebuilt} batches");
+}
+
+fn rebuild(set: &str, bytes: &[u8]) -> usize {
+    let mut rebuilt = 0;
+    for batch in Batches::new(bytes) {
+        let batch = batch.expect("a batch");
+        let header = *batch.header();
+        let open = batch.open(1 << 24).expect("readable");
+        let (base, epoch, time) = (
+            header.base_offset,
+            header.leader_epoch,
+            header.max_timestamp,
+        );
+        let ours = if header.attributes.is_control() {
+            let mut scratch = MetadataDelta::default();
+            let records = replay_batch(&mut scratch, &batch).expect("control records always fit");
+            build_quorum_batch(&records, base, epoch, time)
+        } else {
+            let records: Vec<MetadataRecord> = open
+                .records()
+                .map(|record| {
+                    let value = record.expect("a record").value.expect("a value");
+                    MetadataRecord::decode_value(value).expect("decodes").0
+                })
+                .collect();
+            build_batch(&records, base, epoch, time, 33)
+        };
+        assert!(
+            ours.expect("fits") == batch.bytes(),
+            "{set}: batch at {base}"
+        );
+        rebuilt += 1;
+    }
+    rebuilt
 }
