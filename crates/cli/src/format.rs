@@ -3,8 +3,7 @@ use std::io::Write as _;
 use anyhow::{Context as _, bail};
 use highwater_disk::Blocking;
 use highwater_metadata::config::Property;
-use highwater_node::{FormatOptions, FormatVoters, NodeConfig, format};
-use highwater_quorum::VoterSet;
+use highwater_node::{FormatOptions, FormatVoters, NodeConfig, VoterSet, format};
 use highwater_server::{now, random_seed};
 use highwater_types::{DirectoryId, Uuid};
 

@@ -51,72 +51,82 @@ pub(crate) fn complete(
     data: Option<&Path>,
     listen: Option<&str>,
 ) -> anyhow::Result<()> {
-    let put = |properties: &mut Vec<Property>, key: &str, value: &str| {
-        properties.retain(|it| it.key != key);
-        properties.push(Property {
-            line: 0,
-            key: key.to_owned(),
-            value: value.to_owned(),
-        });
+    let lacks = |properties: &[Property], keys: &[&str]| {
+        keys.iter().all(|key| value(properties, key).is_none())
     };
     if let Some(data) = data {
         put(properties, "log.dirs", &path_text(data)?);
-    } else if value(properties, "log.dirs")
-        .or_else(|| value(properties, "log.dir"))
-        .is_none()
-    {
+    } else if lacks(properties, &["log.dirs", "log.dir"]) {
         put(properties, "log.dirs", DEFAULT_DATA);
     }
-    if value(properties, "process.roles").is_none() {
+    if lacks(properties, &["process.roles"]) {
         put(properties, "process.roles", "broker,controller");
     }
-    if value(properties, "node.id")
-        .or_else(|| value(properties, "broker.id"))
-        .is_none()
-    {
+    if lacks(properties, &["node.id", "broker.id"]) {
         let id = known_node_id(properties).unwrap_or_else(|| "1".to_owned());
         put(properties, "node.id", &id);
     }
-    if value(properties, "controller.listener.names").is_none() {
+    if lacks(properties, &["controller.listener.names"]) {
         put(properties, "controller.listener.names", "CONTROLLER");
     }
-    let controllers = value(properties, "controller.listener.names").unwrap_or_default();
-    let is_controller = |entry: &str| {
-        let name = entry.split("://").next().unwrap_or_default();
-        controllers
-            .split(',')
-            .any(|it| it.trim().eq_ignore_ascii_case(name))
-    };
-    let own = value(properties, "listeners");
-    if listen.is_none() && own.is_some() {
-        return Ok(());
+    match listen {
+        Some(listen) => complete_listeners(properties, listen),
+        None if lacks(properties, &["listeners"]) => complete_listeners(properties, DEFAULT_LISTEN),
+        None => Ok(()),
     }
-    let listen = listen.unwrap_or(DEFAULT_LISTEN);
+}
+
+/// Makes `listen` the one listener for clients; those for controllers stay as they are.
+fn complete_listeners(properties: &mut Vec<Property>, listen: &str) -> anyhow::Result<()> {
     let port = listen
         .rsplit_once(':')
         .and_then(|(_, port)| port.parse::<u16>().ok());
     if port.is_none() {
         return Err(Usage(format!("--listen {listen}: HOST:PORT is expected")).into());
     }
-    let mut listeners = vec![format!("PLAINTEXT://{listen}")];
-    let kept: Vec<String> = own
-        .iter()
-        .flat_map(|own| own.split(','))
-        .map(|entry| entry.trim().to_owned())
-        .filter(|entry| is_controller(entry))
-        .collect();
-    if kept.is_empty() {
+    let names = value(properties, "controller.listener.names").unwrap_or_default();
+    let names: Vec<&str> = names.split(',').map(str::trim).collect();
+    let own = value(properties, "listeners").unwrap_or_default();
+    let own = own
+        .split(',')
+        .map(str::trim)
+        .filter(|entry| !entry.is_empty());
+    let (controllers, clients): (Vec<&str>, Vec<&str>) = own.partition(|entry| {
+        let name = name_of(entry);
+        names.iter().any(|it| it.eq_ignore_ascii_case(name))
+    });
+    let between = value(properties, "inter.broker.listener.name");
+    let name = between
+        .as_deref()
+        .or(clients.first().map(|entry| name_of(entry)));
+    let mut listeners = vec![format!("{}://{listen}", name.unwrap_or("PLAINTEXT"))];
+    if controllers.is_empty() {
         // Nobody else needs this listener yet: it gets a port of its own, on this machine only.
-        let name = controllers.split(',').next().unwrap_or("CONTROLLER").trim();
+        let name = names.first().copied().unwrap_or("CONTROLLER");
         listeners.push(format!("{name}://127.0.0.1:0"));
     }
-    listeners.extend(kept);
+    listeners.extend(controllers.into_iter().map(str::to_owned));
+    let replaces = !clients.is_empty();
     put(properties, "listeners", &listeners.join(","));
-    if own.is_some() {
-        // What the file told clients was about its own listeners.
+    if replaces {
+        // What the file told clients was about the listeners that it named.
         properties.retain(|it| it.key != "advertised.listeners" || it.line == 0);
     }
     Ok(())
+}
+
+/// The name in `NAME://HOST:PORT`.
+fn name_of(entry: &str) -> &str {
+    entry.split("://").next().unwrap_or_default()
+}
+
+fn put(properties: &mut Vec<Property>, key: &str, value: &str) {
+    properties.retain(|it| it.key != key);
+    properties.push(Property {
+        line: 0,
+        key: key.to_owned(),
+        value: value.to_owned(),
+    });
 }
 
 /// The config of a node, and what is worth saying about its keys.
@@ -239,6 +249,18 @@ mod tests {
             ["PLAINTEXT://127.0.0.1:0", "CTL://127.0.0.1:9093"]
         );
         assert_eq!(ours.advertised[0].host, "127.0.0.1");
+    }
+
+    #[test]
+    fn a_listener_of_another_name_keeps_it() {
+        let file = "listeners=CLIENT://:9092,CONTROLLER://:9093\n\
+            listener.security.protocol.map=CLIENT:PLAINTEXT,CONTROLLER:PLAINTEXT\n\
+            inter.broker.listener.name=CLIENT\n";
+        let ours = config(file, None, Some("127.0.0.1:0"));
+        assert_eq!(
+            listeners(&ours),
+            ["CLIENT://127.0.0.1:0", "CONTROLLER://:9093"]
+        );
     }
 
     #[test]

@@ -32,3 +32,5 @@ pub use crate::machine::{
 };
 pub use crate::part::{Changed, ImageUpdate, Part};
 pub use crate::shard::{FoundLog, Shard, ShardDir, ShardParams, ShardSettings, owner_shard};
+/// Who votes in a quorum, for callers that format nodes.
+pub use highwater_quorum::VoterSet;

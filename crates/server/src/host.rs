@@ -372,21 +372,13 @@ impl Host {
                 request,
                 deadline,
             } => {
-                if peer == self.shared.node_id {
-                    let request = Loopback {
-                        from: self.id,
-                        token,
-                        request,
-                        deadline,
-                    };
-                    self.shared
-                        .links
-                        .send(MachineId::Control, Mail::Loopback(request));
-                } else {
-                    // A cluster of several nodes is not built yet: nobody else can be reached.
-                    let result = Err(PeerError::Disconnected);
-                    core.inputs.push_back(Input::PeerAnswer { token, result });
-                }
+                let request = Loopback {
+                    from: self.id,
+                    token,
+                    request,
+                    deadline,
+                };
+                self.send(peer, request, core);
             }
             Effect::Job { token, job } => self.start_job(token, job),
             Effect::Event(entry) => log(&entry),
@@ -408,6 +400,18 @@ impl Host {
             core.inputs.push_back(input);
         } else {
             self.shared.links.send(to, Mail::Input(input));
+        }
+    }
+
+    fn send(&self, peer: NodeId, request: Loopback, core: &mut Core) {
+        if peer == self.shared.node_id {
+            self.shared
+                .links
+                .send(MachineId::Control, Mail::Loopback(request));
+        } else {
+            // There are no clusters of several nodes yet: nobody else can be reached.
+            let (token, result) = (request.token, Err(PeerError::Disconnected));
+            self.to_machine(self.id, Input::PeerAnswer { token, result }, core);
         }
     }
 
