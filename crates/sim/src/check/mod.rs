@@ -40,6 +40,8 @@ pub(crate) struct Checker {
     ended: BTreeMap<ReplicaKey, Ended>,
     /// Partitions whose loss of data was told since the last start of their node.
     told_losses: BTreeSet<TopicPartition>,
+    /// High watermarks that a loss of power left in a checkpoint.
+    checkpointed: BTreeMap<TopicPartition, Offset>,
     /// What was looked at, for the summary of a run.
     pub(crate) counts: Counts,
 }
@@ -136,11 +138,16 @@ impl Checker {
         }
     }
 
-    /// The process that ended lost its power too.
-    pub(crate) fn power_was_lost(&mut self, id: NodeId) {
+    /// The process that ended lost its power too; these high watermarks stand in a checkpoint.
+    pub(crate) fn power_was_lost(
+        &mut self,
+        id: NodeId,
+        checkpointed: BTreeMap<TopicPartition, Offset>,
+    ) {
         for ((node, _), ended) in &mut self.ended {
             ended.power_lost |= *node == id;
         }
+        self.checkpointed.extend(checkpointed);
     }
 
     /// Somebody damaged the files of a node that does not run: no promise about them holds.
@@ -240,6 +247,13 @@ impl Checker {
             assert_eq!(
                 end, ended.log_end_offset,
                 "{name}: a crash lost what was written"
+            );
+        }
+        if let Some(high_watermark) = self.checkpointed.remove(name).filter(|it| *it > end) {
+            assert!(
+                self.told_losses.contains(name),
+                "{name}: ends at {end} below its high watermark {high_watermark}, and no data loss \
+                 was told"
             );
         }
         let mut lost = self.history.cut(key.1, end);

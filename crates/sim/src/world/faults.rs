@@ -1,5 +1,10 @@
 //! What goes wrong: processes die, power goes, connections break, clocks jump.
 
+use std::path::Path;
+
+use highwater_disk::Disk as _;
+use highwater_log::checkpoint::OffsetCheckpoint;
+use highwater_log::checkpoint::offsets::HIGH_WATERMARK_FILE;
 use highwater_node::{Input, MachineId};
 use highwater_types::{Millis, NodeId};
 
@@ -27,7 +32,7 @@ impl World {
         for disk in disks {
             disk.power_off(&mut || self.random.any());
         }
-        self.checker.power_was_lost(id);
+        self.power_was_lost(id);
     }
 
     /// The power goes, and everything that was not synced is lost.
@@ -37,7 +42,7 @@ impl World {
         for disk in &self.node(id).disks {
             disk.power_off_losing_unsynced();
         }
-        self.checker.power_was_lost(id);
+        self.power_was_lost(id);
     }
 
     /// Asks the process to stop and waits until it has.
@@ -54,6 +59,22 @@ impl World {
         self.end_process(id);
         for disk in &self.node(id).disks {
             disk.crash();
+        }
+    }
+
+    /// The checker learns which high watermarks survived in checkpoints: what is missing below
+    /// them must be told as a loss.
+    fn power_was_lost(&mut self, id: NodeId) {
+        let disks = self.node(id).disks.clone();
+        for disk in disks {
+            let text = disk
+                .session()
+                .read(Path::new(HIGH_WATERMARK_FILE))
+                .ok()
+                .flatten();
+            let lines = text.and_then(|text| OffsetCheckpoint::decode(&text).ok());
+            self.checker
+                .power_was_lost(id, lines.unwrap_or_default().offsets);
         }
     }
 
