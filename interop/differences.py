@@ -1,0 +1,277 @@
+"""The same requests to Apache Kafka 4.4 and to highwater, and where the answers differ.
+
+Both serve an empty directory of one cluster id with one configuration. Every request goes to both,
+in the same order; answers are decoded by interop/wire.py and compared field by field, after ids,
+ports and sessions got names. Prints each difference and, for each API, a line 'ok' or 'FAILED'.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import uuid
+
+import differences_cases
+import wire
+from directory import PROPERTIES, Server, free_ports
+
+CLUSTER = "5L6g3nShT-eMCtK--X86sw"
+
+
+class TopicId:
+    """Stands for the id that the topic has on each of the two."""
+
+    def __init__(self, name):
+        self.name = name
+
+
+class Kept:
+    """Stands for a number that an earlier answer of each of the two gave (a session, a producer)."""
+
+    def __init__(self, name):
+        self.name = name
+
+
+class Side:
+    """One of the two servers."""
+
+    def __init__(self, name, port):
+        self.name = name
+        self.port = port
+        self.connection = None
+        self.ids = {}
+        self.kept = {}
+
+    def ask(self, key, version, values, tail):
+        """One request over the connection, which is made anew when it has ended."""
+        if self.connection is None:
+            self.connection = wire.Connection("127.0.0.1", self.port, 8)
+        try:
+            answer = self.connection.ask(key, version, self.resolve(values), tail)
+        except (BrokenPipeError, ConnectionError):
+            answer = "closed"
+        except Exception as why:
+            answer = f"unreadable: {why!r}"
+        if isinstance(answer, str):
+            self.connection.close()
+            self.connection = None
+        return answer
+
+    def resolve(self, value):
+        """Puts this side's ids and numbers in."""
+        if isinstance(value, TopicId):
+            return self.topic_id(value.name)
+        if isinstance(value, Kept):
+            return self.kept[value.name]
+        if isinstance(value, dict):
+            return {name: self.resolve(each) for name, each in value.items()}
+        if isinstance(value, list):
+            return [self.resolve(each) for each in value]
+        return value
+
+    def topic_id(self, name):
+        """The topic's id on this side."""
+        if name not in self.ids:
+            self.learn_ids()
+        return self.ids[name]
+
+    def learn_ids(self):
+        """Asks for all topics."""
+        connection = wire.Connection("127.0.0.1", self.port)
+        for topic in connection.ask(3, 12, {"Topics": None})["Topics"]:
+            self.ids[topic["Name"]] = topic["TopicId"]
+        connection.close()
+
+    def named(self, value, field=""):
+        """The answer with names for what two servers cannot have alike."""
+        if isinstance(value, dict):
+            return {name: self.named(each, name) for name, each in value.items()}
+        if isinstance(value, list):
+            return [self.named(each, field) for each in value]
+        if isinstance(value, uuid.UUID) and value.int != 0:
+            known = {topic_id: name for name, topic_id in self.ids.items()}
+            return f"id of {known[value]}" if value in known else "an id"
+        if field == "Port" and value == self.port:
+            return "the port"
+        if field in ("SessionId", "ProducerId") and isinstance(value, int) and value > 0:
+            return f"a {field}"
+        if field == "LogAppendTimeMs" and value > 0:
+            return "now"
+        if isinstance(value, str):
+            return value.replace(str(self.port), "PORT")
+        return value
+
+
+class Pair:
+    """The two, asked alike."""
+
+    def __init__(self, kafka, ours):
+        self.kafka = kafka
+        self.ours = ours
+        self.asked = 0
+        self.differences = []
+
+    def ask(self, what, key, version, values, tail=b"", keep=None, ignore=()):
+        """Asks both. `keep` maps a name to a function of the answer; `ignore` names fields."""
+        self.asked += 1
+        answers = []
+        for side in (self.kafka, self.ours):
+            answer = side.ask(key, version, values, tail)
+            if not isinstance(answer, str):
+                side_learns(side, answer)
+                for name, function in (keep or {}).items():
+                    side.kept[name] = function(answer)
+            answers.append(side.named(answer))
+        found = list(different("", answers[0], answers[1], ignore))
+        for path, theirs, ours in found:
+            name = wire.REQUESTS[key].name.removesuffix("Request")
+            self.differences.append(f"{name} v{version} {what}: {path}\n    kafka     {theirs!r}"
+                                    f"\n    highwater {ours!r}")
+        return answers
+
+    def versions(self, what, key, values, first=0, last=99, **more):
+        """Asks at each version that can say it."""
+        low, high = wire.REQUESTS[key].versions
+        for version in range(max(low, first), min(high, last) + 1):
+            self.ask(what, key, version, fitting(key, version, values), **more)
+
+    def fresh(self):
+        """New connections."""
+        for side in (self.kafka, self.ours):
+            if side.connection is not None:
+                side.connection.close()
+                side.connection = None
+
+
+def fitting(key, version, values):
+    """The request without fields that the version lacks."""
+
+    def cut(fields, given):
+        kept = {}
+        for field in fields:
+            if field.name not in given or not wire.within(version, field.versions):
+                continue
+            value = given[field.name]
+            if field.fields and isinstance(value, list):
+                value = [cut(field.fields, each) for each in value]
+            elif field.fields and isinstance(value, dict):
+                value = cut(field.fields, value)
+            kept[field.name] = value
+        return kept
+
+    return cut(wire.REQUESTS[key].fields, values)
+
+
+def side_learns(side, answer):
+    """Topic ids that the answer tells."""
+    for topic in answer.get("Topics") or []:
+        if isinstance(topic, dict) and topic.get("Name") and topic.get("TopicId"):
+            if topic["TopicId"].int != 0:
+                side.ids[topic["Name"]] = topic["TopicId"]
+
+
+SORT_BY = {
+    "Topics": "Name",
+    "Configs": "Name",
+    "Responses": "Name",
+    "Partitions": "PartitionIndex",
+}
+
+
+def different(path, theirs, ours, ignore):
+    """Where two answers part."""
+    last = path.rsplit(".", 1)[-1].split("[")[0]
+    if last in ignore or path in ignore:
+        return
+    if isinstance(theirs, dict) and isinstance(ours, dict):
+        for name in sorted(set(theirs) | set(ours)):
+            here = f"{path}.{name}" if path else name
+            yield from different(here, theirs.get(name), ours.get(name), ignore)
+    elif isinstance(theirs, list) and isinstance(ours, list):
+        by = SORT_BY.get(last)
+        if by and all(isinstance(each, dict) and by in each for each in theirs + ours):
+            theirs = sorted(theirs, key=lambda each: (each[by] is None, each[by]))
+            ours = sorted(ours, key=lambda each: (each[by] is None, each[by]))
+            names = [[each[by] for each in side] for side in (theirs, ours)]
+            if names[0] != names[1]:
+                yield path, names[0], names[1]
+                return
+        if len(theirs) != len(ours):
+            yield path, theirs, ours
+            return
+        for at, (one, other) in enumerate(zip(theirs, ours)):
+            name = one.get(by, at) if by else at
+            yield from different(f"{path}[{name}]", one, other, ignore)
+    elif theirs != ours:
+        yield path, theirs, ours
+
+
+def start_both(folder, binary, libs):
+    """Both servers on new directories."""
+    java = ["java", "-Xmx512m", "-XX:TieredStopAtLevel=1", "-cp", os.path.join(libs, "*")]
+    servers = []
+    sides = []
+    for name in ("kafka", "highwater"):
+        port, controller = free_ports(2)
+        config = os.path.join(folder, f"{name}.properties")
+        with open(config, "w", encoding="ascii") as out:
+            data = os.path.join(folder, name)
+            out.write(PROPERTIES.format(port=port, controller=controller, data=data))
+            out.write(differences_cases.PROPERTIES)
+        log = os.path.join(folder, f"{name}.log")
+        if name == "kafka":
+            form = [*java, "kafka.tools.StorageTool", "format", "--standalone"]
+            start = [*java, "kafka.Kafka", config]
+            line = "Kafka Server started"
+        else:
+            form = [binary, "format", "--standalone"]
+            start = [binary, "start", "--config", config]
+            line = "highwater ready "
+        subprocess.run([*form, "-t", CLUSTER, "-c", config], check=True, capture_output=True)
+        servers.append(Server(start, log, lambda text, line=line: line in text, 90))
+        sides.append(Side(name, port))
+    return servers, Pair(*sides)
+
+
+def main():
+    """Runs the cases, all or those whose name is given."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--binary", required=True)
+    parser.add_argument("--kafka-libs", required=True)
+    parser.add_argument("names", nargs="*")
+    options = parser.parse_args()
+    passed = failed = 0
+    with tempfile.TemporaryDirectory(prefix="highwater-interop-") as folder:
+        servers, pair = start_both(folder, options.binary, options.kafka_libs)
+        try:
+            for name, case in differences_cases.cases(TopicId, Kept):
+                if options.names and name not in options.names and name != "topics":
+                    continue
+                pair.asked, pair.differences = 0, []
+                pair.fresh()
+                try:
+                    case(pair)
+                except Exception as why:
+                    pair.differences.append(f"the case broke off: {why!r}")
+                if pair.differences:
+                    failed += 1
+                    told = "\n  ".join(pair.differences)
+                    print(f"FAILED  differences, {name}: {len(pair.differences)} in "
+                          f"{pair.asked} requests\n  {told}", flush=True)
+                else:
+                    passed += 1
+                    print(f"ok      differences, {name}: none in {pair.asked} requests", flush=True)
+            for server in servers:
+                if server.process.poll() is not None:
+                    failed += 1
+                    print(f"FAILED  differences, {server.name} has ended", flush=True)
+        finally:
+            for server in servers:
+                server.kill()
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
