@@ -176,6 +176,27 @@ fn what_is_produced_is_consumed() {
 }
 
 #[test]
+fn partitions_are_written_and_read_by_number_or_all_together() {
+    let (_root, node) = node();
+    ok(&node, &["topic", "create", "wide", "--partitions", "3"], "");
+    for (partition, line) in [("0", "zero\n"), ("2", "two\n")] {
+        ok(&node, &["produce", "wide", "--partition", partition], line);
+    }
+    let read = |more: &[&str]| {
+        let args = [&["consume", "wide", "--from-beginning", "-e"], more].concat();
+        let mut lines: Vec<String> = ok(&node, &args, "").lines().map(str::to_owned).collect();
+        lines.sort();
+        lines
+    };
+    assert_eq!(read(&["--partition", "2", "--print-partition"]), ["2\ttwo"]);
+    assert_eq!(read(&["--partition", "1"]), [""; 0]);
+    assert_eq!(read(&[]), ["two", "zero"]);
+    assert!(fails(&node, &["consume", "wide", "--partition", "9", "-e"]).contains("wide-9"));
+    assert!(fails(&node, &["consume", "nothing", "-e"]).contains("nothing"));
+    assert!(fails(&node, &["consume", "wide", "--offset", "77", "-n", "1"]).contains("77"));
+}
+
+#[test]
 fn every_codec_and_many_records_come_back_in_order() {
     let (_root, node) = node();
     let lines: Vec<String> = (0..20_000)

@@ -407,3 +407,70 @@ fn a_client_that_vanishes_in_a_long_poll_hurts_nobody() {
     stream.read_to_end(&mut rest).expect("closed in order");
     assert!(rest.is_empty());
 }
+
+#[test]
+fn one_connection_never_holds_more_than_its_share() {
+    let (_root, node) = node(&["--set", "max.inbound.memory.per.connection.bytes=65536"]);
+    let mut client = node.connect();
+    let topic = client.topic("share");
+    let records = batch(&["s".repeat(100_000)]);
+    let mut sender = client.twin();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for _ in 0..100 {
+                sender.send(0, 13, &produce_request(topic, 0, records.clone()));
+            }
+        });
+        for _ in 0..100 {
+            assert!(client.read_frame().is_some());
+        }
+    });
+    assert_eq!(client.read_all(topic, 0).len(), 100);
+}
+
+#[test]
+fn beyond_max_connections_newcomers_wait() {
+    let (_root, node) = node(&["--set", "max.connections=2"]);
+    let mut first = node.connect();
+    let mut second = node.connect();
+    for client in [&mut first, &mut second] {
+        let _answer: ApiVersionsResponse = client.call(18, 4, &api_versions());
+    }
+    let mut third = node.connect();
+    let id = third.send(18, 4, &api_versions());
+    third
+        .stream
+        .set_read_timeout(Some(Duration::from_millis(200)))
+        .expect("a socket");
+    let mut byte = [0];
+    let waits = third
+        .stream
+        .peek(&mut byte)
+        .expect_err("nobody answers yet");
+    assert_eq!(waits.kind(), ErrorKind::WouldBlock);
+    drop(first);
+    third
+        .stream
+        .set_read_timeout(Some(support::PATIENCE))
+        .expect("a socket");
+    let answer: ApiVersionsResponse = third.receive(18, 4, id);
+    assert_eq!(answer.error_code, ErrorCode::NONE);
+}
+
+#[test]
+fn an_empty_host_listens_on_all_addresses() {
+    let root = tempdir().expect("temporary directory");
+    let data = root.path().join("data");
+    let mut command = support::highwater();
+    command
+        .arg("start")
+        .arg("--data")
+        .arg(&data)
+        .args(["--listen", ":0"]);
+    let node = Node::spawn(command, &data).expect("starts");
+    let (host, port) = node.bootstrap.rsplit_once(':').expect("HOST:PORT");
+    assert_eq!(host, "localhost");
+    let answer: ApiVersionsResponse =
+        Client::connect(&format!("127.0.0.1:{port}")).call(18, 4, &api_versions());
+    assert_eq!(answer.error_code, ErrorCode::NONE);
+}

@@ -1,5 +1,5 @@
 use std::io;
-use std::net::{SocketAddr, ToSocketAddrs as _};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs as _};
 
 use highwater_protocol::ListenerKind;
 use socket2::{Domain, Protocol, Socket, Type};
@@ -75,8 +75,12 @@ impl BoundListener {
                 ListenError::Refused { host, port, why }
             }
         };
-        let address = resolve(host, port)?;
-        let socket = bound(address, settings).map_err(wrap)?;
+        let socket = if host.is_empty() {
+            bound_to_all(port, settings)
+        } else {
+            bound(resolve(host, port)?, settings)
+        };
+        let socket = socket.map_err(wrap)?;
         let address = socket.local_addr().and_then(|address| {
             address
                 .as_socket()
@@ -110,6 +114,16 @@ impl BoundListener {
     }
 }
 
+/// All addresses of this machine, of IPv6 and IPv4 alike where the system has both, as in Java.
+fn bound_to_all(port: u16, settings: &SocketSettings) -> io::Result<Socket> {
+    match bound(SocketAddr::from((Ipv6Addr::UNSPECIFIED, port)), settings) {
+        Err(why) if why.kind() != io::ErrorKind::AddrInUse => {
+            bound(SocketAddr::from((Ipv4Addr::UNSPECIFIED, port)), settings)
+        }
+        done => done,
+    }
+}
+
 fn bound(address: SocketAddr, settings: &SocketSettings) -> io::Result<Socket> {
     let socket = Socket::new(
         Domain::for_address(address),
@@ -117,6 +131,9 @@ fn bound(address: SocketAddr, settings: &SocketSettings) -> io::Result<Socket> {
         Some(Protocol::TCP),
     )?;
     socket.set_reuse_address(true)?;
+    if address.is_ipv6() && address.ip().is_unspecified() {
+        socket.set_only_v6(false)?;
+    }
     // Accepted sockets inherit the receive buffer, which has to be known before the handshake.
     if let Some(bytes) = settings.receive_buffer_bytes {
         socket.set_recv_buffer_size(bytes)?;
@@ -127,9 +144,6 @@ fn bound(address: SocketAddr, settings: &SocketSettings) -> io::Result<Socket> {
 }
 
 fn resolve(host: &str, port: u16) -> Result<SocketAddr, ListenError> {
-    if host.is_empty() {
-        return Ok(SocketAddr::from(([0, 0, 0, 0], port)));
-    }
     let bare = host.trim_start_matches('[').trim_end_matches(']');
     let unresolved = |why| ListenError::Unresolved {
         host: host.to_owned(),

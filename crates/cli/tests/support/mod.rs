@@ -196,6 +196,15 @@ impl Client {
         }
     }
 
+    /// The same connection again, for a thread that only sends.
+    pub fn twin(&self) -> Self {
+        let stream = self.stream.try_clone().expect("a socket");
+        Self {
+            stream,
+            next_correlation: self.next_correlation,
+        }
+    }
+
     /// Sends a request; gives its correlation id.
     pub fn send<Q: Message>(&mut self, api: i16, version: i16, request: &Q) -> i32 {
         let (correlation_id, frame) = self.encode(api, version, request);
