@@ -10,6 +10,8 @@ mod settings;
 mod topic;
 mod value;
 
+use std::sync::OnceLock;
+
 pub use broker::{BrokerConfig, ConfigNotice, ConfigProblem};
 pub use definition::{ConfigKey, ConfigType, Effect, Importance, Update, Valid};
 pub use effective::{
@@ -34,7 +36,14 @@ pub fn topic_keys() -> impl Iterator<Item = &'static ConfigKey> {
 /// The definition of a broker key.
 #[must_use]
 pub fn broker_key(name: &str) -> Option<&'static ConfigKey> {
-    broker_keys().find(|key| key.name == name)
+    static BY_NAME: OnceLock<Vec<&'static ConfigKey>> = OnceLock::new();
+    let by_name = BY_NAME.get_or_init(|| {
+        let mut keys: Vec<_> = broker_keys().collect();
+        keys.sort_by_key(|key| key.name);
+        keys
+    });
+    let at = by_name.binary_search_by(|key| key.name.cmp(name)).ok()?;
+    by_name.get(at).copied()
 }
 
 /// The definition of a topic key.

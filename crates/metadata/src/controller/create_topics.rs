@@ -54,7 +54,7 @@ pub struct TopicOutcome {
 /// A topic that was made, or would be.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CreatedTopic {
-    /// Its id; zero when it was only asked whether it could be made.
+    /// Its id; one that nobody gets when it was only asked whether it could be made.
     pub id: TopicId,
     /// Partitions.
     pub partitions: i32,
@@ -75,7 +75,13 @@ impl Controller {
         let mut records = Vec::new();
         let mut outcomes = Vec::with_capacity(request.topics.len());
         let mut batch = Batch::new(image, request);
+        let mut refused = BTreeSet::new();
         for topic in &request.topics {
+            // What is named twice is refused in one row, as in Kafka.
+            let is_repeated = batch.repeated.contains(topic.name.as_str());
+            if is_repeated && !refused.insert(topic.name.as_str()) {
+                continue;
+            }
             let made = batch.check_name(topic).and_then(|name| {
                 let made = self.create_topic(image, topic, &name, random)?;
                 batch.take_partitions(made.partitions.len())?;
@@ -83,14 +89,11 @@ impl Controller {
                 Ok(made)
             });
             let result = made.map(|made| {
-                let mut created = made.created;
-                if request.validate_only {
-                    created.id = TopicId::ZERO;
-                } else {
+                if !request.validate_only {
                     records.extend(made.head);
                     records.extend(made.partitions);
                 }
-                created
+                made.created
             });
             outcomes.push(TopicOutcome {
                 name: topic.name.clone(),
@@ -185,11 +188,7 @@ impl Controller {
         };
         let partitions = usize::try_from(partitions).unwrap_or(usize::MAX);
         if partitions > PARTITIONS_PER_REQUEST_MAX {
-            let text = format!(
-                "Number of partitions was set to {partitions}, but one request can make \
-                 {PARTITIONS_PER_REQUEST_MAX} at most."
-            );
-            return Err(Refusal::new(ErrorCode::INVALID_PARTITIONS, text));
+            return Err(too_many_partitions());
         }
         let [a, b, c, d, e, f, g, h, ..] = random();
         let placement = Placement::new(image, u64::from_be_bytes([a, b, c, d, e, f, g, h]));
@@ -275,14 +274,16 @@ impl<'a> Batch<'a> {
 
     fn take_partitions(&mut self, count: usize) -> Result<(), Refusal> {
         if self.partitions + count > PARTITIONS_PER_REQUEST_MAX {
-            return Err(Refusal::new(
-                ErrorCode::POLICY_VIOLATION,
-                "Excessively large number of partitions per request.",
-            ));
+            return Err(too_many_partitions());
         }
         self.partitions += count;
         Ok(())
     }
+}
+
+fn too_many_partitions() -> Refusal {
+    let text = "Excessively large number of partitions per request.";
+    Refusal::new(ErrorCode::POLICY_VIOLATION, text)
 }
 
 /// As Kafka says it.

@@ -4,7 +4,7 @@ use highwater_records::stored::metadata::RemoveTopicRecord;
 use highwater_types::{ErrorCode, TopicId};
 
 use super::{Controller, Decision, Refusal};
-use crate::image::MetadataImage;
+use crate::image::{MetadataImage, TopicImage};
 
 /// Topics to delete.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -43,58 +43,54 @@ impl Controller {
     ) -> Decision<Vec<DeletedTopic>> {
         let mut records = Vec::new();
         let mut answer = Vec::with_capacity(request.topics.len());
-        let mut seen = Seen::new(request);
+        let twice = AskedTwice::new(image, request);
+        let mut refused = BTreeSet::new();
         for topic in &request.topics {
-            let found = self.find(image, topic, &mut seen);
-            answer.push(match found {
-                Ok((id, name)) => {
-                    records.push(
-                        RemoveTopicRecord {
-                            topic_id: id.uuid(),
-                        }
-                        .into(),
-                    );
-                    DeletedTopic {
-                        name: Some(name),
-                        id,
-                        result: Ok(()),
+            let mut row = DeletedTopic {
+                name: topic.name.clone(),
+                id: topic.id,
+                result: Ok(()),
+            };
+            match self.find(image, topic, &twice) {
+                Ok(found) => {
+                    (row.name, row.id) = (Some(found.name.to_string()), found.id);
+                    if twice.both_ways.contains(&found.id) {
+                        row.result = Err(asked_twice());
+                    } else {
+                        let topic_id = found.id.uuid();
+                        records.push(RemoveTopicRecord { topic_id }.into());
                     }
                 }
-                Err(why) => DeletedTopic {
-                    name: topic.name.clone(),
-                    id: topic.id,
-                    result: Err(why),
-                },
-            });
+                Err(why) => row.result = Err(why),
+            }
+            // What is asked for twice is refused in one row, as in Kafka.
+            let is_first = row.result != Err(asked_twice())
+                || refused.insert((row.name.clone(), row.id));
+            if is_first {
+                answer.push(row);
+            }
         }
         Decision { records, answer }
     }
 
-    fn find(
+    fn find<'a>(
         &self,
-        image: &MetadataImage,
+        image: &'a MetadataImage,
         topic: &DeleteTopic,
-        seen: &mut Seen<'_>,
-    ) -> Result<(TopicId, String), Refusal> {
+        twice: &AskedTwice<'_>,
+    ) -> Result<&'a TopicImage, Refusal> {
         let invalid = |text: &str| Err(Refusal::new(ErrorCode::INVALID_REQUEST, text));
         if !self.config.boolean("delete.topic.enable") {
-            let refused = Refusal {
+            return Err(Refusal {
                 code: ErrorCode::TOPIC_DELETION_DISABLED,
                 message: None,
-            };
-            return Err(refused);
+            });
         }
-        let found = match (&topic.name, topic.id.is_zero()) {
-            (Some(_), false) => {
-                return invalid("You may not specify both topic name and topic id.");
-            }
-            (None, true) => return invalid("Neither topic name nor id were specified."),
-            (Some(name), true) if seen.repeated_names.contains(name.as_str()) => {
-                return invalid("Duplicate topic name.");
-            }
-            (None, false) if seen.repeated_ids.contains(&topic.id) => {
-                return invalid("Duplicate topic ID.");
-            }
+        match (&topic.name, topic.id.is_zero()) {
+            (Some(_), false) => invalid("You may not specify both topic name and topic id."),
+            (None, true) => invalid("Neither topic name nor id were specified."),
+            (Some(name), true) if twice.names.contains(name.as_str()) => Err(asked_twice()),
+            (None, false) if twice.ids.contains(&topic.id) => Err(asked_twice()),
             (Some(name), true) => image.topic_by_name(name).ok_or_else(|| {
                 let text = "This server does not host this topic-partition.";
                 Refusal::new(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, text)
@@ -103,39 +99,45 @@ impl Controller {
                 let text = "This server does not host this topic ID.";
                 Refusal::new(ErrorCode::UNKNOWN_TOPIC_ID, text)
             }),
-        }?;
-        // The same topic may be asked for once by name and once by id.
-        if seen.deleted.insert(found.id) {
-            Ok((found.id, found.name.to_string()))
-        } else {
-            invalid("The provided topic name maps to an ID that was already supplied.")
         }
     }
 }
 
-struct Seen<'a> {
-    repeated_names: BTreeSet<&'a str>,
-    repeated_ids: BTreeSet<TopicId>,
-    deleted: BTreeSet<TopicId>,
+fn asked_twice() -> Refusal {
+    let text = "The topic is asked for more than once.";
+    Refusal::new(ErrorCode::INVALID_REQUEST, text)
 }
 
-impl<'a> Seen<'a> {
-    fn new(request: &'a DeleteTopics) -> Self {
-        let mut names = BTreeSet::new();
-        let mut ids = BTreeSet::new();
-        let named = request
-            .topics
-            .iter()
-            .filter_map(|topic| topic.name.as_deref());
-        let by_id = request
-            .topics
-            .iter()
-            .map(|topic| topic.id)
-            .filter(|id| !id.is_zero());
+/// What a request asks for more than once: none of it is deleted.
+struct AskedTwice<'a> {
+    names: BTreeSet<&'a str>,
+    ids: BTreeSet<TopicId>,
+    /// Once by name and once by id.
+    both_ways: BTreeSet<TopicId>,
+}
+
+impl<'a> AskedTwice<'a> {
+    fn new(image: &MetadataImage, request: &'a DeleteTopics) -> Self {
+        let (mut seen_names, mut seen_ids) = (BTreeSet::new(), BTreeSet::new());
+        let (mut names, mut ids) = (BTreeSet::new(), BTreeSet::new());
+        for topic in &request.topics {
+            match (topic.name.as_deref(), topic.id.is_zero()) {
+                (Some(name), true) if !seen_names.insert(name) => {
+                    names.insert(name);
+                }
+                (None, false) if !seen_ids.insert(topic.id) => {
+                    ids.insert(topic.id);
+                }
+                _ => {}
+            }
+        }
+        let by_name = seen_names.iter().filter(|name| !names.contains(*name));
+        let by_name = by_name.filter_map(|name| image.topic_by_name(name));
+        let both_ways = by_name.map(|topic| topic.id).filter(|id| seen_ids.contains(id));
         Self {
-            repeated_names: named.filter(|name| !names.insert(*name)).collect(),
-            repeated_ids: by_id.filter(|id| !ids.insert(*id)).collect(),
-            deleted: BTreeSet::new(),
+            both_ways: both_ways.collect(),
+            names,
+            ids,
         }
     }
 }
@@ -190,9 +192,12 @@ mod tests {
         };
         let neither = DeleteTopic::default();
         let asked = vec![named("x"), named("x"), both, neither];
-        assert_eq!(codes(&mut cluster, asked), [42, 42, 42, 42]);
+        assert_eq!(codes(&mut cluster, asked), [42, 42, 42], "one row for x");
         let by_id = DeleteTopic { name: None, id };
-        assert_eq!(codes(&mut cluster, vec![named("a"), by_id]), [0, 42]);
+        let twice = vec![by_id.clone(), by_id.clone()];
+        assert_eq!(codes(&mut cluster, twice), [42]);
+        assert_eq!(codes(&mut cluster, vec![named("a"), by_id]), [42]);
+        assert!(cluster.image().topic_by_name("a").is_some(), "nothing of it is deleted");
     }
 
     #[test]

@@ -97,9 +97,11 @@ impl Controller {
     ) -> Standing {
         let leads = || image.partitions().any(|(_, _, it)| it.leader == broker.id);
         if broker.fenced {
+            // Nothing takes back that a broker is leaving: only its next life is let in again.
+            let may_return = is_caught_up(broker, request) && !broker.in_controlled_shutdown;
             return match (request.want_shut_down, request.want_fence) {
                 (true, _) => Standing::ShutdownNow,
-                (false, false) if is_caught_up(broker, request) => Standing::Unfenced,
+                (false, false) if may_return => Standing::Unfenced,
                 (false, _) => Standing::Fenced,
             };
         }
@@ -332,6 +334,17 @@ mod tests {
         assert_eq!(partition.leader, NodeId::NONE);
         assert_eq!(partition.eligible_leader_replicas, ids(&[1]));
         assert_eq!(partition.last_known_elr, ids(&[1]));
+    }
+
+    #[test]
+    fn a_broker_that_was_leaving_comes_back_only_in_another_life() {
+        let mut cluster = Cluster::new(1);
+        cluster.create("t", &[&[1]]);
+        cluster.beat(1, |it| it.want_shut_down = true);
+        cluster.advance(Millis::new(9000));
+        assert_eq!(cluster.fence_one_expired(), Some(NodeId::new(1)));
+        assert!(cluster.beat(1, |_| {}).is_fenced);
+        assert_eq!(cluster.partition("t", 0).leader, NodeId::NONE);
     }
 
     #[test]

@@ -141,4 +141,6 @@ impl Controller {
 pub type NextOffset = Offset;
 
 #[cfg(test)]
+mod random_tests;
+#[cfg(test)]
 pub(crate) mod testing;

@@ -265,3 +265,77 @@ fn np_06_a_stall_of_the_process_fences_nobody() {
         host.events
     );
 }
+
+#[test]
+fn a_lost_directory_leaves_the_registration_and_gets_no_marker() {
+    use highwater_node::{Input, LogDirNumber, MachineId, Part};
+    let config = config("log.dirs=a,b\n");
+    let dirs = formatted(&config);
+    let mut host = Host::serving(&config, &dirs);
+    let before = host
+        .control
+        .image()
+        .broker(NodeId::new(1))
+        .expect("registered")
+        .clone();
+    assert_eq!(before.directories.len(), 2);
+    let part = Part::DirOffline {
+        dir: LogDirNumber(1),
+        why: "a test".to_owned(),
+    };
+    host.step(
+        MachineId::Control,
+        Input::Part {
+            from: MachineId::Shard(0),
+            part,
+        },
+    );
+    host.pass(Millis::new(3000));
+    let after = host
+        .control
+        .image()
+        .broker(NodeId::new(1))
+        .expect("registered")
+        .clone();
+    assert_eq!(after.directories, before.directories[..1]);
+    assert!(host.control.is_serving());
+    host.stop();
+    assert!(
+        dirs[0]
+            .read(Path::new(".kafka_cleanshutdown"))
+            .expect("readable")
+            .is_some()
+    );
+    assert!(
+        dirs[1]
+            .read(Path::new(".kafka_cleanshutdown"))
+            .expect("readable")
+            .is_none()
+    );
+}
+
+#[test]
+fn the_directory_of_the_metadata_log_is_the_nodes_life() {
+    use highwater_node::{Input, LogDirNumber, MachineId, Part};
+    let config = config("log.dirs=a,b\n");
+    let dirs = formatted(&config);
+    let mut host = Host::serving(&config, &dirs);
+    let part = Part::DirOffline {
+        dir: LogDirNumber(0),
+        why: "a test".to_owned(),
+    };
+    host.step(
+        MachineId::Control,
+        Input::Part {
+            from: MachineId::Shard(0),
+            part,
+        },
+    );
+    host.pass(Millis::new(1000));
+    assert!(host.stopped, "{:?}", host.events);
+    assert!(
+        host.events.iter().any(|it| it.contains("a test")),
+        "{:?}",
+        host.events
+    );
+}
