@@ -98,6 +98,14 @@ impl MetadataDelta {
         &self.image
     }
 
+    /// The state without the records of a transaction that is open: what an abort would leave.
+    #[must_use]
+    pub fn settled_image(&self) -> &MetadataImage {
+        self.before_transaction
+            .as_ref()
+            .map_or(&self.image, |before| &before.0)
+    }
+
     /// Whether a metadata transaction is open.
     #[must_use]
     pub const fn in_transaction(&self) -> bool {
@@ -287,6 +295,7 @@ mod tests {
         delta.set_end(end(2));
         assert_eq!(delta.take(), None);
         assert!(delta.image().topic_by_name("a").is_some());
+        assert!(delta.settled_image().topic_by_name("a").is_none());
         delta
             .replay(&AbortTransactionRecord::default().into())
             .expect("aborts");

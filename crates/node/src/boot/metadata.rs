@@ -2,6 +2,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use highwater_disk::{Blocking, Disk, DiskFile as _};
+use highwater_log::checkpoint::leader_epochs;
 use highwater_log::{LogConfig, OpenLog, PartitionLog, ReadResult, RecoveryReport, Severity};
 use highwater_metadata::{
     MetadataDelta, QuorumRecord, SnapshotControl, read_snapshot, replay_batch,
@@ -43,7 +44,7 @@ pub(crate) struct OpenMetadata<D: Disk> {
     pub(crate) snapshots: Vec<SnapshotFile>,
     pub(crate) kraft_version: i16,
     pub(crate) voters: Option<VotersRecord>,
-    /// What `format` left, when the log is still empty.
+    /// What `format` left, when nothing of it is in the log yet.
     pub(crate) bootstrap: Option<Vec<MetadataRecord>>,
 }
 
@@ -78,7 +79,8 @@ pub(super) fn open<D: Disk>(
     let snapshots = reader.load_snapshot(&mut state, &mut log, &ids, now)?;
     let from = state.delta.image().end.offset;
     let bytes_since_snapshot = reader.replay_log(&mut state, &mut log, from)?;
-    let bootstrap = if log.log_end_offset() == Offset::ZERO {
+    // Not whether the log is empty: the first start may have ended between its first two appends.
+    let bootstrap = if state.delta.settled_image().metadata_version() == 0 {
         Some(reader.bootstrap(&mut state)?)
     } else {
         None
@@ -177,8 +179,7 @@ impl<D: Disk> Reader<'_, D> {
         was_clean: bool,
         now: Now,
     ) -> Result<PartitionLog<D>, BootError> {
-        // What is in a snapshot was committed, so it was flushed before.
-        let committed = ids.last().map_or(Offset::ZERO, |id| id.offset);
+        let committed = self.durable_end(ids, was_clean)?;
         let topic = TopicName::new("__cluster_metadata").expect("a legal name");
         let open = OpenLog {
             disk: self.dir.clone(),
@@ -200,6 +201,30 @@ impl<D: Disk> Reader<'_, D> {
             opened.map_err(|why| BootError(format!("{}: {why}", shown(self.dir, METADATA_DIR))))?;
         self.tell(&report)?;
         Ok(log)
+    }
+
+    /// An offset below which everything had reached the disk: what is missing there is lost, and
+    /// no torn tail.
+    fn durable_end(&self, ids: &[OffsetAndEpoch], was_clean: bool) -> Result<Offset, BootError> {
+        // What is in a snapshot was committed, so it was flushed before.
+        let mut end = ids.last().map_or(Offset::ZERO, |id| id.offset);
+        // The file with the epochs is written after a flush, which had everything of older ones.
+        let path = Path::new(METADATA_DIR).join(leader_epochs::FILE);
+        if let Some(bytes) = self.read(&path)?
+            && let Ok(epochs) = leader_epochs::decode(&bytes)
+            && let Some(newest) = epochs.entries().last()
+        {
+            end = end.max(newest.start_offset);
+        }
+        if was_clean {
+            // A clean stop flushes, and names its last producer snapshot after the log's end.
+            let entries = self.dir.list(Path::new(METADATA_DIR));
+            let entries = entries
+                .map_err(|why| BootError(format!("{}: {why}", shown(self.dir, METADATA_DIR))))?;
+            let ends = entries.iter().filter_map(|it| producer_snapshot(&it.name));
+            end = ends.fold(end, Offset::max);
+        }
+        Ok(end)
     }
 
     /// What recovery found. Metadata with a hole is no metadata: such a log is not started from.
@@ -376,7 +401,7 @@ impl<D: Disk> Reader<'_, D> {
             return Ok(records);
         }
         Err(BootError(format!(
-            "{} is missing and the metadata log is empty; format the directory with: highwater \
+            "{} is missing and the metadata log has no metadata yet; format the directory with: highwater \
              format --config FILE",
             shown(self.dir, BOOTSTRAP_SNAPSHOT)
         )))
@@ -405,6 +430,13 @@ impl<D: Disk> Reader<'_, D> {
             .replace(Path::new(QUORUM_STATE), &bytes, self.b)
             .map_err(|why| BootError(format!("{}: {why}", shown(self.dir, QUORUM_STATE))))
     }
+}
+
+/// The offset in the name of a producer snapshot.
+fn producer_snapshot(name: &str) -> Option<Offset> {
+    let digits = name.strip_suffix(".snapshot")?;
+    let is_offset = digits.len() == 20 && digits.bytes().all(|byte| byte.is_ascii_digit());
+    is_offset.then(|| digits.parse().ok().map(Offset::new))?
 }
 
 fn text(path: &Path) -> String {

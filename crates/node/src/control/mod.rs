@@ -220,14 +220,14 @@ impl<D: Disk> Control<D> {
         self.latest.set_end(end);
         let appended =
             |it: Result<(), highwater_types::ErrorCode>| it.map_err(|why| why.to_string());
-        if let Some(formatted) = self.bootstrap.take() {
-            let records = bootstrap_records(formatted, &self.config.broker);
-            appended(self.append(now, records))?;
-        }
         if self.latest.in_transaction() {
             // The leader before died in the middle of a metadata transaction.
             let reason = Some("the controller changed".to_owned());
             appended(self.append(now, vec![AbortTransactionRecord { reason }.into()]))?;
+        }
+        if let Some(formatted) = self.bootstrap.take() {
+            let records = bootstrap_records(formatted, &self.config.broker);
+            appended(self.append(now, records))?;
         }
         if self.latest.image().metadata_version() >= CONTROLLERS_SINCE {
             let endpoints = crate::format::controller_endpoints(&self.config);

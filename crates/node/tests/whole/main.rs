@@ -3,6 +3,7 @@
 #![allow(clippy::indexing_slicing, reason = "a test may panic")]
 
 mod crash;
+mod first_start;
 mod host;
 mod kafka_dirs;
 mod metadata;
