@@ -30,8 +30,10 @@ pub(crate) enum DirState {
 
 /// The properties of a file.
 pub(crate) fn read_file(path: &Path) -> anyhow::Result<Vec<Property>> {
-    let text = fs::read_to_string(path)
-        .with_context(|| format!("cannot read the configuration {}", path.display()))?;
+    let text = fs::read_to_string(path).with_context(|| {
+        let path = path.display();
+        format!("cannot read the configuration {path} (--config names a readable text file)")
+    })?;
     parse_properties(&text).with_context(|| path.display().to_string())
 }
 
@@ -78,11 +80,9 @@ pub(crate) fn complete(
 
 /// Makes `listen` the one listener for clients; those for controllers stay as they are.
 fn complete_listeners(properties: &mut Vec<Property>, listen: &str) -> anyhow::Result<()> {
-    let port = listen
-        .rsplit_once(':')
-        .and_then(|(_, port)| port.parse::<u16>().ok());
-    if port.is_none() {
-        return Err(Usage(format!("--listen {listen}: HOST:PORT is expected")).into());
+    if !is_host_and_port(listen) {
+        let expected = "HOST:PORT is expected, such as 127.0.0.1:9092 or [::1]:9092";
+        return Err(Usage(format!("--listen {listen}: {expected}")).into());
     }
     let names = value(properties, "controller.listener.names").unwrap_or_default();
     let names: Vec<&str> = names.split(',').map(str::trim).collect();
@@ -115,6 +115,18 @@ fn complete_listeners(properties: &mut Vec<Property>, listen: &str) -> anyhow::R
     Ok(())
 }
 
+/// Brackets, where there are any, go around an IPv6 address; an empty host is every address.
+fn is_host_and_port(listen: &str) -> bool {
+    let Some((host, port)) = listen.rsplit_once(':') else {
+        return false;
+    };
+    let bare = host
+        .strip_prefix('[')
+        .map_or(Some(host), |rest| rest.strip_suffix(']'));
+    port.parse::<u16>().is_ok()
+        && bare.is_some_and(|bare| !bare.contains(['[', ']', '/', ',', '@', ' ']))
+}
+
 /// The name in `NAME://HOST:PORT`.
 fn name_of(entry: &str) -> &str {
     entry.split("://").next().unwrap_or_default()
@@ -145,7 +157,14 @@ pub(crate) fn dir_state(dir: &str) -> anyhow::Result<DirState> {
     let entries = match fs::read_dir(dir) {
         Ok(entries) => entries,
         Err(why) if why.kind() == std::io::ErrorKind::NotFound => return Ok(DirState::Empty),
-        Err(why) => return Err(why).with_context(|| format!("cannot list the directory {dir}")),
+        Err(why) => {
+            return Err(why).with_context(|| {
+                format!(
+                    "cannot use {dir} as a log directory; make it a directory that this user may \
+                     read and write, or choose another with --data or log.dirs"
+                )
+            });
+        }
     };
     let mut state = DirState::Empty;
     for entry in entries {
@@ -186,6 +205,26 @@ pub(crate) fn refuse_foreign(config: &NodeConfig) -> anyhow::Result<Vec<DirState
         states.push(state);
     }
     Ok(states)
+}
+
+/// Refuses to make up for a directory that went missing: an empty one among those of a node that
+/// ran before is most likely a disk that is not mounted, and its records would be lost to view.
+pub(crate) fn refuse_missing(config: &NodeConfig, states: &[DirState]) -> anyhow::Result<()> {
+    if !states.contains(&DirState::Formatted) {
+        return Ok(());
+    }
+    let mut dirs = config.log_dirs.iter().zip(states).enumerate();
+    let Some((at, (dir, _))) = dirs.find(|(_, (_, state))| **state == DirState::Empty) else {
+        return Ok(());
+    };
+    let what = format!("{dir} is missing or empty, but other log directories of this node are not");
+    if at == config.metadata_dir {
+        bail!("{what}; it held the metadata, without which no topic is known: mount or restore it");
+    }
+    bail!(
+        "{what}: mount or restore it, or take it out of log.dirs; a new disk is taken in with \
+         highwater format --ignore-formatted, and what only the old one held is gone then"
+    );
 }
 
 fn value(properties: &[Property], key: &str) -> Option<String> {
@@ -261,6 +300,31 @@ mod tests {
             listeners(&ours),
             ["CLIENT://127.0.0.1:0", "CONTROLLER://:9093"]
         );
+    }
+
+    #[test]
+    fn what_is_no_host_and_port_is_wrong_usage() {
+        for good in [
+            "127.0.0.1:0",
+            "[::1]:9092",
+            "::1:9092",
+            "node-1:9092",
+            ":9092",
+        ] {
+            assert!(is_host_and_port(good), "{good}");
+        }
+        for bad in [
+            "",
+            "9092",
+            "h:",
+            "h:x",
+            "h:65536",
+            "[::1:0",
+            "PLAINTEXT://h:1",
+            "a:1,b:2",
+        ] {
+            assert!(!is_host_and_port(bad), "{bad}");
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 use std::io::{self, IsTerminal as _, Write as _};
 
-use anyhow::{Context as _, bail};
-use highwater_disk::{Blocking, Disk as _, FileDisk};
+use anyhow::{anyhow, bail};
+use highwater_disk::{Blocking, Disk, FileDisk};
 use highwater_metadata::config::Property;
 use highwater_node::{FormatOptions, FormatVoters, NodeConfig, format};
 use highwater_server::{BoundNode, Ready, now, random_seed};
@@ -39,6 +39,7 @@ pub(crate) fn run(args: StartArgs) -> anyhow::Result<()> {
     )?;
     let (config, notices) = node_settings::node_config(&properties)?;
     let states = node_settings::refuse_foreign(&config)?;
+    node_settings::refuse_missing(&config, &states)?;
     let bound = BoundNode::bind(config)?;
     log_to_standard_error();
     for notice in notices {
@@ -56,8 +57,7 @@ pub(crate) fn run(args: StartArgs) -> anyhow::Result<()> {
 fn first_format(config: &NodeConfig, dirs: &[FileDisk]) -> anyhow::Result<()> {
     let b = Blocking::enter();
     // Two first starts at once: the second finds it formatted, or the lock taken.
-    let locks: Result<Vec<_>, _> = dirs.iter().map(FileDisk::lock).collect();
-    let locks = locks.context("another process uses the log directory; stop it first")?;
+    let locks = dirs.iter().map(lock).collect::<anyhow::Result<Vec<_>>>()?;
     let voters = match config.static_voters {
         Some(_) => FormatVoters::Static,
         None => FormatVoters::Standalone,
@@ -76,6 +76,20 @@ fn first_format(config: &NodeConfig, dirs: &[FileDisk]) -> anyhow::Result<()> {
         formatted.cluster_id
     );
     Ok(())
+}
+
+fn lock(dir: &FileDisk) -> anyhow::Result<<FileDisk as Disk>::Lock> {
+    dir.lock().map_err(|why| {
+        let root = dir.root().display();
+        if why.is_locked() {
+            anyhow!("log directory {root} is in use by another process; stop that one first")
+        } else {
+            anyhow!(
+                "cannot write to the log directory {root}: {why}; let this user write there, or \
+                 choose another with --data or log.dirs"
+            )
+        }
+    })
 }
 
 fn say_ready(ready: &Ready) {

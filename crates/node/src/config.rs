@@ -114,7 +114,10 @@ pub enum NodeConfigError {
         name: String,
     },
     /// An address that clients cannot connect to.
-    #[error("advertised.listeners must name a host that others can reach, not {0}")]
+    #[error(
+        "{0} is no address that clients can connect to: say by which name they reach this machine, \
+         with advertised.listeners=NAME://HOST:PORT, or listen on an address of this machine"
+    )]
     NotReachable(String),
     /// The voters cannot be read.
     #[error("controller.quorum.voters: {0}")]
@@ -563,7 +566,7 @@ mod tests {
         assert!(with("listeners=CLIENT://x").contains("NAME://HOST:PORT"));
         assert!(with("listeners=OTHER://h:1").contains("OTHER has no protocol"));
         assert!(with("listeners=CLIENT://h:1").contains("names CONTROLLER"));
-        assert!(with("advertised.listeners=CLIENT://0.0.0.0:1").contains("not 0.0.0.0"));
+        assert!(with("advertised.listeners=CLIENT://0.0.0.0:1").contains("0.0.0.0 is no address"));
         assert!(with("controller.quorum.voters=2@h:1").contains("does not name it"));
         assert!(with("broker.heartbeat.interval.ms=9000").contains("must be below"));
         assert!(with("log.dirs=/a,/a").contains("twice"));

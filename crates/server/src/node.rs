@@ -22,6 +22,9 @@ use crate::memory::{BufferPool, InboundMemory};
 use crate::quiet::Quiet;
 use crate::settings::SocketSettings;
 
+/// A signal that repeats another within this time is the same one, sent to the process and to its
+/// group, as `timeout` and terminals do.
+const SIGNAL_ECHO: Duration = Duration::from_secs(1);
 /// Longest that a graceful stop may take.
 const STOP_MAX: Duration = Duration::from_secs(60);
 /// Threads for the blocking work of one log directory beyond those that open logs.
@@ -325,7 +328,7 @@ async fn supervise(
             tracing::info!("stopped");
             Ok(())
         }
-        () = signals.next() => Err(RunError::Forced),
+        () = signals.second() => Err(RunError::Forced),
         () = tokio::time::sleep(STOP_MAX) => Err(RunError::Stuck),
     }
 }
@@ -350,6 +353,14 @@ impl Signals {
             terminate,
             interrupt: listen(SignalKind::interrupt())?,
         })
+    }
+
+    /// One more than the one that is being obeyed.
+    async fn second(&mut self) {
+        let first = tokio::time::Instant::now();
+        while first.elapsed() < SIGNAL_ECHO {
+            self.next().await;
+        }
     }
 
     async fn next(&mut self) {

@@ -36,7 +36,10 @@ pub(super) fn lock<D: Disk>(dir: &D) -> Result<D::Lock, BootError> {
                  another directory"
             )
         } else {
-            format!("log directory {root} cannot be locked: {why}")
+            format!(
+                "cannot write to the log directory {root}: {why}; let this user write there, or \
+                 take it out of log.dirs"
+            )
         })
     })
 }
@@ -130,7 +133,8 @@ pub(super) fn read_clean_shutdown<D: Disk>(
     for dir in dirs {
         let path = shown(dir, clean_shutdown::FILE);
         let bytes = dir.read(Path::new(clean_shutdown::FILE));
-        let bytes = bytes.map_err(|why| BootError(format!("{path}: {why}")))?;
+        let bytes =
+            bytes.map_err(|why| BootError(format!("{path}: {why}; remove it and start again")))?;
         let marker = bytes.and_then(|bytes| match CleanShutdown::decode(&bytes) {
             Ok(marker) => Some(marker),
             Err(why) => {
