@@ -87,7 +87,7 @@ async fn consume(
     let mut left = args.max_messages.unwrap_or(u64::MAX);
     let mut out = output::stdout();
     while left > 0 && !(args.exit_at_end && at_end(&consumer, &ends)) {
-        for records in consumer.poll(POLL).await? {
+        for records in consumer.poll(POLL).await.map_err(in_words)? {
             let partition = records.partition;
             for batch in &records.batches {
                 let time = batch.header().attributes.timestamp_type();
@@ -121,15 +121,20 @@ async fn partitions(client: &Client, args: &ConsumeArgs) -> anyhow::Result<Vec<P
     if topic.error.is_error() {
         bail!("cannot read topic {}: {}", args.topic, topic.error);
     }
-    let all = topic.partitions.iter().map(|it| it.index);
-    let wanted: Vec<PartitionIndex> = if args.partition.is_empty() {
-        all.collect()
-    } else {
-        args.partition
-            .iter()
-            .map(|&number| PartitionIndex::new(number))
-            .collect()
-    };
+    let all: Vec<PartitionIndex> = topic.partitions.iter().map(|it| it.index).collect();
+    let named: Vec<PartitionIndex> = args
+        .partition
+        .iter()
+        .map(|&number| PartitionIndex::new(number))
+        .collect();
+    if let Some(missing) = named.iter().find(|partition| !all.contains(partition)) {
+        let count = all.len();
+        bail!(
+            "there is no partition {}-{missing}: the topic has {count}, from 0",
+            args.topic
+        );
+    }
+    let wanted = if named.is_empty() { all } else { named };
     Ok(wanted
         .into_iter()
         .map(|partition| (args.topic.clone(), partition))
@@ -160,6 +165,17 @@ async fn ends(
         ends.insert(partition.clone(), (start, last));
     }
     Ok(ends)
+}
+
+/// An error of the library, with this command's remedy where it has one.
+fn in_words(why: ClientError) -> anyhow::Error {
+    match why {
+        ClientError::OffsetOutOfRange { partition, offset } => anyhow!(
+            "{partition}: offset {offset} is outside the log; begin at another --offset, such as \
+             earliest or latest"
+        ),
+        other => other.into(),
+    }
 }
 
 /// Whether everything that was there at the beginning has been read.

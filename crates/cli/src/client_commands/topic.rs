@@ -86,7 +86,9 @@ async fn describe(names: &[String], at: &Bootstrap, output: Output) -> anyhow::R
         .filter(|it| it.error == ErrorCode::NONE)
         .cloned()
         .collect();
-    replicas::table(&client, &known).await.print(output)?;
+    if !known.is_empty() || names.is_empty() {
+        replicas::table(&client, &known).await.print(output)?;
+    }
     let missing: Vec<String> = names
         .iter()
         .filter(|name| !known.iter().any(|topic| topic.name == **name))
