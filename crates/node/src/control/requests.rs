@@ -32,7 +32,7 @@ impl<D: Disk> Control<D> {
                     listener: ListenerKind::Controller,
                     node_id: self.config.node_id,
                     cluster_id: &self.cluster_id,
-                    image: self.latest.image(),
+                    image: self.committed.settled_image(),
                 };
                 return self.answer(
                     ticket,
@@ -145,7 +145,7 @@ impl<D: Disk> Control<D> {
                 random.fill_bytes(&mut bytes);
                 bytes
             });
-        match self.commit(now, decision) {
+        match self.commit_whole(now, decision) {
             Ok(outcomes) => convert::created_topics(outcomes).into(),
             Err(code) => convert::refused_topics(&request, code).into(),
         }
@@ -166,10 +166,20 @@ impl<D: Disk> Control<D> {
     }
 
     /// Appends the records of a decision and replays them into `latest`: from now on every
-    /// decision builds on them. A decision that is too large for a batch takes several, in order;
-    /// what is refused changes nothing.
-    pub(super) fn commit<A>(&mut self, now: Now, decision: Decision<A>) -> Result<A, ErrorCode> {
+    /// decision builds on them. A decision that is too large for a batch takes several, in order:
+    /// each record must be right without those after it.
+    fn commit<A>(&mut self, now: Now, decision: Decision<A>) -> Result<A, ErrorCode> {
         self.append(now, decision.records).map(|()| decision.answer)
+    }
+
+    /// As [`Control::commit`], in one batch or not at all: half a topic must not be found after a
+    /// loss of power.
+    fn commit_whole<A>(&mut self, now: Now, decision: Decision<A>) -> Result<A, ErrorCode> {
+        let runs = self.runs(decision.records)?;
+        if runs.len() > 1 {
+            return Err(ErrorCode::POLICY_VIOLATION);
+        }
+        self.append_runs(now, runs).map(|()| decision.answer)
     }
 
     /// As [`Control::commit`], for the machine's own records.
@@ -178,15 +188,29 @@ impl<D: Disk> Control<D> {
         now: Now,
         records: Vec<MetadataRecord>,
     ) -> Result<(), ErrorCode> {
+        let runs = self.runs(records)?;
+        self.append_runs(now, runs)
+    }
+
+    /// Cuts records into runs of one batch each. Nothing is taken after a failure: what was
+    /// appended last may never be committed, so nothing may build on it.
+    fn runs(
+        &mut self,
+        records: Vec<MetadataRecord>,
+    ) -> Result<Vec<Vec<MetadataRecord>>, ErrorCode> {
         if records.is_empty() {
-            return Ok(());
+            return Ok(Vec::new());
         }
         let metadata_version = self.latest.image().metadata_version();
-        let Some(log) = &self.log else {
+        let Some(log) = self.log.as_ref().filter(|_| self.failure.is_none()) else {
             return Err(ErrorCode::NOT_CONTROLLER);
         };
         let runs = split_for_batches(records, metadata_version, log.batch_bytes_max());
-        let runs = runs.map_err(|why| self.refused(&why.to_string()))?;
+        runs.map_err(|why| self.refused(&why.to_string()))
+    }
+
+    fn append_runs(&mut self, now: Now, runs: Vec<Vec<MetadataRecord>>) -> Result<(), ErrorCode> {
+        let metadata_version = self.latest.image().metadata_version();
         for records in runs {
             self.append_run(now, records, metadata_version)?;
         }

@@ -218,7 +218,7 @@ impl<D: Disk> Control<D> {
             let (id, next) = (oldest.id, next.id.offset);
             gone.push(snapshot_path(id));
             self.snapshots.files.remove(0);
-            if let Err(why) = self.advance_metadata_start(now, next, out) {
+            if let Err(why) = self.advance_metadata_start(now, next) {
                 let text = format!("old metadata segments could not be removed: {why}");
                 out.push(Effect::Event(JournalEntry::text(Level::Warn, text)));
                 break;
@@ -230,12 +230,7 @@ impl<D: Disk> Control<D> {
         }
     }
 
-    fn advance_metadata_start(
-        &mut self,
-        now: Now,
-        start: Offset,
-        out: &mut Effects<D>,
-    ) -> Result<(), String> {
+    fn advance_metadata_start(&mut self, now: Now, start: Offset) -> Result<(), String> {
         debug_assert_eq!(self.snapshots.oldest_end(), Some(start));
         let Some(log) = self.log.as_mut() else {
             return Ok(());
@@ -256,7 +251,6 @@ impl<D: Disk> Control<D> {
                 Removal::Files(retained.files),
             ));
         }
-        let _ = out;
         Ok(())
     }
 }

@@ -79,10 +79,9 @@ impl<D: Disk> Control<D> {
 
     /// Tells the next start of each directory that was closed cleanly that it need not scan.
     pub(super) fn write_markers(&mut self, out: &mut Effects<D>) {
-        let marker = CleanShutdown {
-            broker_epoch: self.broker.epoch,
-        }
-        .encode();
+        // A life that did not get to register changed nothing of what the one before vouched for.
+        let broker_epoch = self.broker.epoch.max(self.broker.previous_epoch);
+        let marker = CleanShutdown { broker_epoch }.encode();
         let clean: Vec<_> = (0_u16..)
             .map(LogDirNumber)
             .zip(&self.dirs)

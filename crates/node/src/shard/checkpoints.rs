@@ -83,6 +83,8 @@ pub struct CheckpointState {
 struct Pace {
     interval: Millis,
     changed: bool,
+    /// At once, whenever the last write was.
+    urgent: bool,
     written: Mono,
 }
 
@@ -145,18 +147,25 @@ impl Pace {
         Self {
             interval,
             changed: false,
+            urgent: false,
             written: Mono::START,
         }
     }
 
     fn due(&self) -> Option<Mono> {
-        self.changed.then(|| self.written.plus(self.interval))
+        let paced = self.changed.then(|| self.written.plus(self.interval));
+        if self.urgent {
+            Some(Mono::START)
+        } else {
+            paced
+        }
     }
 
     fn take_due(&mut self, now: Now) -> bool {
         let due = self.due().is_some_and(|due| due <= now.mono);
         if due {
             self.changed = false;
+            self.urgent = false;
             self.written = now.mono;
         }
         due
@@ -194,6 +203,18 @@ impl CheckpointState {
 
     pub(crate) const fn note_log_start(&mut self) {
         self.log_starts.changed = true;
+    }
+
+    /// A log is gone. Its lines must go at once: what is made under its name next would be opened
+    /// by them after a crash.
+    pub(crate) fn note_deleted(&mut self) {
+        for pace in [
+            &mut self.recovery_points,
+            &mut self.high_watermarks,
+            &mut self.log_starts,
+        ] {
+            pace.urgent = true;
+        }
     }
 
     /// Whether the last lines of a directory are on disk, or were given up.

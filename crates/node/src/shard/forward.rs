@@ -41,20 +41,29 @@ pub(crate) struct Forwarding {
 #[derive(Debug)]
 enum Forwarded {
     Create {
-        ticket: Ticket,
-        version: i16,
+        asked: Asked,
         names: Vec<String>,
         validate_only: bool,
     },
     Delete {
-        ticket: Ticket,
-        version: i16,
+        asked: Asked,
         topics: Vec<(Option<String>, Uuid)>,
     },
     AutoCreate {
         names: Vec<TopicName>,
     },
     ProducerIds,
+}
+
+/// Who asked for what is forwarded.
+#[derive(Clone, Debug)]
+pub(crate) struct Asked {
+    pub(crate) ticket: Ticket,
+    pub(crate) version: i16,
+    /// The frame. It stays counted against the memory for requests until the answer is there: a
+    /// decoded copy of it waits for the controller.
+    #[expect(dead_code, reason = "held for what it counts against")]
+    pub(crate) raw: Bytes,
 }
 
 /// An answer that waits until the metadata of this broker has caught up with it, so that a client
@@ -86,8 +95,8 @@ impl Forwarding {
     pub(crate) fn connection_closed(&mut self, conn: ConnId) {
         self.held.retain(|it| it.ticket.conn != conn);
         self.sent.retain(|_, forwarded| match forwarded {
-            Forwarded::Create { ticket, .. } | Forwarded::Delete { ticket, .. } => {
-                ticket.conn != conn
+            Forwarded::Create { asked, .. } | Forwarded::Delete { asked, .. } => {
+                asked.ticket.conn != conn
             }
             Forwarded::AutoCreate { .. } | Forwarded::ProducerIds => true,
         });
@@ -99,15 +108,14 @@ impl<D: Disk> Shard<D> {
     pub(crate) fn forward_create_topics(
         &mut self,
         now: Now,
-        (ticket, version): (Ticket, i16),
+        asked: Asked,
         request: CreateTopicsRequest,
         out: &mut Effects<D>,
     ) {
         let names = request.topics.iter().map(|it| it.name.clone()).collect();
         let validate_only = request.validate_only;
         let forwarded = Forwarded::Create {
-            ticket,
-            version,
+            asked,
             names,
             validate_only,
         };
@@ -119,7 +127,7 @@ impl<D: Disk> Shard<D> {
     pub(crate) fn forward_delete_topics(
         &mut self,
         now: Now,
-        (ticket, version): (Ticket, i16),
+        asked: Asked,
         mut request: DeleteTopicsRequest,
         out: &mut Effects<D>,
     ) {
@@ -136,11 +144,7 @@ impl<D: Disk> Shard<D> {
             .iter()
             .map(|it| (it.name.clone(), it.topic_id))
             .collect();
-        let forwarded = Forwarded::Delete {
-            ticket,
-            version,
-            topics,
-        };
+        let forwarded = Forwarded::Delete { asked, topics };
         let time_out = Millis::from_wire(request.timeout_ms);
         self.send_to_controller(now, forwarded, request.into(), time_out, out);
     }
@@ -205,8 +209,7 @@ impl<D: Disk> Shard<D> {
         };
         match forwarded {
             Forwarded::Create {
-                ticket,
-                version,
+                asked,
                 names,
                 validate_only,
             } => {
@@ -220,13 +223,9 @@ impl<D: Disk> Shard<D> {
                     .filter(|it| !it.error_code.is_error());
                 let made = made.map(|it| it.topic_id).filter(|_| !validate_only);
                 let topics = named(made);
-                self.give_or_hold(now, (ticket, version), response.into(), topics, true, out);
+                self.give_or_hold(now, &asked, response.into(), topics, true, out);
             }
-            Forwarded::Delete {
-                ticket,
-                version,
-                topics,
-            } => {
+            Forwarded::Delete { asked, topics } => {
                 let response = match result {
                     Ok(Response::DeleteTopics(response)) => response,
                     other => not_deleted(topics, no_answer(&other)),
@@ -236,7 +235,7 @@ impl<D: Disk> Shard<D> {
                     .iter()
                     .filter(|it| !it.error_code.is_error());
                 let topics = named(gone.map(|it| it.topic_id));
-                self.give_or_hold(now, (ticket, version), response.into(), topics, false, out);
+                self.give_or_hold(now, &asked, response.into(), topics, false, out);
             }
             Forwarded::AutoCreate { names } => {
                 for name in &names {
@@ -267,12 +266,13 @@ impl<D: Disk> Shard<D> {
     fn give_or_hold(
         &mut self,
         now: Now,
-        (ticket, version): (Ticket, i16),
+        asked: &Asked,
         response: Response,
         topics: Vec<TopicId>,
         there: bool,
         out: &mut Effects<D>,
     ) {
+        let (ticket, version) = (asked.ticket, asked.version);
         let Ok(body) = response.encode(version) else {
             push_answer(ticket, version, &response, out);
             return;

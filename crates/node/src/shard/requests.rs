@@ -10,7 +10,7 @@ use highwater_protocol::{ApiKey, ListenerKind, Request, Response};
 use highwater_types::{Mono, Now, Offset};
 
 use super::describe::{self, ApiVersionsContext, DescribeContext, MetadataAnswer};
-use super::forward::Forwarding;
+use super::forward::{Asked, Forwarding};
 use super::lookup::Lookups;
 use super::producer_ids::ProducerIds;
 use super::serving::ServingSettings;
@@ -108,8 +108,24 @@ impl<D: Disk> Shard<D> {
             Request::InitProducerId(request) => {
                 self.handle_init_producer_id(now, at, &request, out);
             }
-            Request::CreateTopics(request) => self.forward_create_topics(now, at, request, out),
-            Request::DeleteTopics(request) => self.forward_delete_topics(now, at, request, out),
+            Request::CreateTopics(request) => {
+                let raw = incoming.raw;
+                let asked = Asked {
+                    ticket,
+                    version,
+                    raw,
+                };
+                self.forward_create_topics(now, asked, request, out);
+            }
+            Request::DeleteTopics(request) => {
+                let raw = incoming.raw;
+                let asked = Asked {
+                    ticket,
+                    version,
+                    raw,
+                };
+                self.forward_delete_topics(now, asked, request, out);
+            }
             Request::Produce(_)
             | Request::BrokerRegistration(_)
             | Request::BrokerHeartbeat(_)

@@ -3,6 +3,8 @@
 #![allow(clippy::indexing_slicing, reason = "a test may panic")]
 
 mod crash;
+mod damage;
+mod ends;
 mod first_start;
 mod host;
 mod kafka_dirs;

@@ -1,6 +1,7 @@
 use std::path::PathBuf;
 
 use highwater_disk::{Blocking, Disk, DiskError};
+use highwater_log::checkpoint::partition_metadata;
 use highwater_log::{DeleteLog, PartitionLog, RemovedFiles};
 use highwater_types::{ErrorCode, Millis, Mono, Now, TopicIdPartition, TopicPartition, Uuid};
 use rand_chacha::rand_core::RngCore as _;
@@ -59,6 +60,7 @@ impl<D: Disk> Shard<D> {
         let Some(partition) = self.partitions.remove(id) else {
             return;
         };
+        self.checkpoints.note_deleted();
         let (name, dir) = (partition.name.clone(), partition.dir);
         match partition.state {
             PartitionState::Online(online) => self.delete_log(now, dir, online.log, out),
@@ -73,12 +75,12 @@ impl<D: Disk> Shard<D> {
                     .filter(|request| request.id == id)
                     .for_each(|it| it.abandoned = true);
                 if was_waiting && !is_new {
-                    self.delete_log_dir(now, dir, &name, Millis::ZERO, out);
+                    self.delete_log_dir(now, dir, (id, &name), Millis::ZERO, out);
                 }
             }
             PartitionState::Failed => {
                 let delay = partition.settings.file_delete_delay;
-                self.delete_log_dir(now, dir, &name, delay, out);
+                self.delete_log_dir(now, dir, (id, &name), delay, out);
             }
         }
     }
@@ -121,11 +123,11 @@ impl<D: Disk> Shard<D> {
         &mut self,
         now: Now,
         dir: LogDirNumber,
-        name: &TopicPartition,
+        (id, name): (TopicIdPartition, &TopicPartition),
         delay: Millis,
         out: &mut Effects<D>,
     ) {
-        if self.online_dir(dir).is_none() {
+        if self.online_dir(dir).is_none() || self.is_of_another(dir, id, name) {
             return;
         }
         match self.rename_log_dir(dir, name, "delete") {
@@ -141,6 +143,22 @@ impl<D: Disk> Shard<D> {
             Err(why) if why.is_not_found() => {}
             Err(why) => journal_stays(name, &why, out),
         }
+    }
+
+    /// Whether a directory of that name is another topic's: one that was made under a name that is
+    /// free again, perhaps by another shard.
+    fn is_of_another(
+        &self,
+        dir: LogDirNumber,
+        id: TopicIdPartition,
+        name: &TopicPartition,
+    ) -> bool {
+        let path = PathBuf::from(name.to_string()).join(partition_metadata::FILE);
+        let read = self.online_dir(dir).map(|dir| dir.disk.read(&path));
+        let Some(Ok(Some(bytes))) = read else {
+            return false;
+        };
+        partition_metadata::decode(&bytes).is_ok_and(|found| found != id.topic_id)
     }
 
     fn random_uuid(&mut self) -> Uuid {

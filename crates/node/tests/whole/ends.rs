@@ -1,0 +1,194 @@
+//! Ends that are not the usual one, and what the next start makes of them.
+
+use highwater_disk::MemDisk;
+use highwater_node::{LogDirNumber, MachineId, Part, Work};
+use highwater_protocol::messages::create_topics_request::CreatableTopic;
+use highwater_protocol::messages::delete_topics_request::DeleteTopicState;
+use highwater_protocol::messages::produce_request::{PartitionProduceData, TopicProduceData};
+use highwater_protocol::messages::{CreateTopicsRequest, DeleteTopicsRequest, ProduceRequest};
+use highwater_protocol::{ListenerKind, ProduceView, Request, Response};
+use highwater_records::{BatchBuilder, BatchOptions};
+use highwater_types::{ErrorCode, Millis, WallMs};
+
+use crate::host::{Host, config, file, formatted};
+
+fn create_request(name: &str, partitions: i32) -> Request {
+    let topic = CreatableTopic {
+        name: name.to_owned(),
+        num_partitions: partitions,
+        replication_factor: 1,
+        ..CreatableTopic::default()
+    };
+    CreateTopicsRequest {
+        topics: vec![topic],
+        ..CreateTopicsRequest::default()
+    }
+    .into()
+}
+
+fn create(host: &mut Host, name: &str, partitions: i32) -> ErrorCode {
+    match host.call(ListenerKind::Broker, create_request(name, partitions)) {
+        Response::CreateTopics(answer) => answer.topics[0].error_code,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn delete_request(name: &str) -> Request {
+    let topic = DeleteTopicState {
+        name: Some(name.to_owned()),
+        ..DeleteTopicState::default()
+    };
+    DeleteTopicsRequest {
+        topics: vec![topic],
+        ..DeleteTopicsRequest::default()
+    }
+    .into()
+}
+
+fn delete(host: &mut Host, name: &str) {
+    match host.call(ListenerKind::Broker, delete_request(name)) {
+        Response::DeleteTopics(answer) => {
+            assert_eq!(answer.responses[0].error_code, ErrorCode::NONE);
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+fn produce(host: &mut Host, topic: &str) {
+    let mut builder = BatchBuilder::new();
+    for _ in 0..3 {
+        let appended = builder.append(WallMs::new(1_796_100_000_000), None, Some(b"v"), &[]);
+        appended.expect("fits");
+    }
+    let records = builder.finish(&BatchOptions::default()).expect("a batch");
+    let request = ProduceRequest {
+        acks: -1,
+        timeout_ms: 1000,
+        topic_data: vec![TopicProduceData {
+            name: topic.to_owned(),
+            partition_data: vec![PartitionProduceData {
+                index: 0,
+                records: Some(records.into()),
+            }],
+            ..TopicProduceData::default()
+        }],
+        ..ProduceRequest::default()
+    };
+    let view = ProduceView::from_message(&request, 12).expect("a request");
+    let request = Request::Produce(view);
+    let client = host.connect(ListenerKind::Broker);
+    host.ask(client, &request, 12);
+    match host.answer(client, &request, 12) {
+        Some(Response::Produce(answer)) => {
+            let row = &answer.responses[0].partition_responses[0];
+            assert_eq!(row.error_code, ErrorCode::NONE);
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+fn checkpoints(dirs: &[MemDisk]) -> String {
+    let files = [
+        "recovery-point-offset-checkpoint",
+        "replication-offset-checkpoint",
+    ];
+    let texts = files.map(|name| file(dirs, name).unwrap_or_default());
+    String::from_utf8(texts.concat()).expect("text")
+}
+
+#[test]
+fn a_topic_that_is_made_again_is_not_opened_by_the_checkpoints_of_the_old_one() {
+    let config = config("");
+    let dirs = formatted(&config);
+    let mut host = Host::serving(&config, &dirs);
+    create(&mut host, "t", 1);
+    produce(&mut host, "t");
+    host.pass(Millis::new(70_000));
+    assert!(
+        checkpoints(&dirs).contains("t 0 3"),
+        "{}",
+        checkpoints(&dirs)
+    );
+    delete(&mut host, "t");
+    create(&mut host, "t", 1);
+    host.advance(Millis::new(1));
+    assert!(
+        !checkpoints(&dirs).contains("t 0 3"),
+        "{}",
+        checkpoints(&dirs)
+    );
+    drop(host);
+    dirs[0].crash();
+    let host = Host::serving(&config, &dirs);
+    let told = host.events.iter().find(|it| it.contains("data-loss"));
+    assert_eq!(told, None);
+}
+
+#[test]
+fn nothing_is_decided_after_the_metadata_could_not_be_kept() {
+    let config = config("");
+    let dirs = formatted(&config);
+    let mut host = Host::serving(&config, &dirs);
+    host.hold = |work| matches!(work, Work::SyncLog(_));
+    let client = host.connect(ListenerKind::Controller);
+    let made = create_request("t", 1);
+    host.ask(client, &made, 7);
+    // What the creation waits for is given up, but the sync that would commit it is still out.
+    let offline = Part::DirOffline {
+        dir: LogDirNumber(0),
+        why: "it burns".to_owned(),
+    };
+    let input = highwater_node::Input::Part {
+        from: MachineId::Shard(0),
+        part: offline,
+    };
+    host.step(MachineId::Control, input);
+    assert_eq!(host.answer(client, &made, 7).map(|_| ()), None);
+    let client = host.connect(ListenerKind::Controller);
+    let deleted = delete_request("t");
+    host.ask(client, &deleted, 6);
+    host.release();
+    match host.answer(client, &deleted, 6) {
+        Some(Response::DeleteTopics(answer)) => {
+            let code = answer.responses[0].error_code;
+            assert_eq!(code, ErrorCode::NOT_CONTROLLER);
+        }
+        other => panic!("{other:?}"),
+    }
+    assert!(host.try_stop(20), "{:?}", host.events);
+}
+
+#[test]
+fn a_topic_is_made_whole_or_not_at_all() {
+    let config = config("internal.metadata.log.segment.bytes=2000\n");
+    let dirs = formatted(&config);
+    let mut host = Host::serving(&config, &dirs);
+    assert_eq!(create(&mut host, "large", 60), ErrorCode::POLICY_VIOLATION);
+    assert_eq!(create(&mut host, "small", 6), ErrorCode::NONE);
+    let image = host.control.image();
+    assert!(image.topic_by_name("large").is_none());
+    assert!(image.topic_by_name("small").is_some());
+}
+
+#[test]
+fn a_clean_stop_stays_clean_over_a_life_that_never_registered() {
+    let config = config("");
+    let dirs = formatted(&config);
+    let mut host = Host::serving(&config, &dirs);
+    create(&mut host, "t", 1);
+    host.stop();
+    let mut short = Host::start(&config, &dirs);
+    short.hold = |work| matches!(work, Work::SyncLog(_));
+    short.tick();
+    for machine in [MachineId::Control, MachineId::Shard(0)] {
+        short.step(machine, highwater_node::Input::Stop);
+    }
+    short.release();
+    assert!(short.stopped, "{:?}", short.events);
+    let host = Host::serving(&config, &dirs);
+    let image = host.control.image();
+    assert!(
+        image.partitions().all(|(_, _, it)| !it.recovering),
+        "it was taken for a loss"
+    );
+}
