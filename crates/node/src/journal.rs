@@ -60,8 +60,10 @@ pub enum Happening {
     ProduceWaits {
         /// The partition.
         partition: TopicPartition,
-        /// Done once the high watermark is here.
-        until: Offset,
+        /// Whether the leader's own flushed copy is enough (acks=1).
+        for_own_copy: bool,
+        /// Done once that, or else the high watermark, is here.
+        end_offset: Offset,
     },
     /// A replica began to lead.
     Leads {
@@ -293,8 +295,17 @@ impl Happening {
                 f,
                 "append {partition} [{first_offset},{end_offset}) epoch={epoch}"
             ),
-            Self::ProduceWaits { partition, until } => {
-                write!(f, "wait produce {partition} until high-watermark={until}")
+            Self::ProduceWaits {
+                partition,
+                for_own_copy,
+                end_offset,
+            } => {
+                let what = if *for_own_copy {
+                    "flushed"
+                } else {
+                    "high-watermark"
+                };
+                write!(f, "wait produce {partition} until {what}={end_offset}")
             }
             Self::HighWatermark {
                 partition,

@@ -23,6 +23,11 @@ pub struct Replica {
     /// Invariant: `log_start_offset <= high_watermark <= log_end_offset`; within one leader epoch
     /// it never falls.
     high_watermark: Offset,
+    /// Exclusive end of what this replica vouches for by itself: the log end, or what is flushed
+    /// while a sync is due.
+    ///
+    /// Invariant: `flushed_offset <= own_copy_end <= log_end_offset`.
+    own_copy_end: Offset,
     /// A lower bound of when the oldest unflushed record was appended.
     ///
     /// Invariant: `None` exactly when everything is flushed.
@@ -102,6 +107,7 @@ impl Replica {
             high_watermark: high_watermark
                 .max(ends.log_start_offset)
                 .min(ends.log_end_offset),
+            own_copy_end: ends.log_end_offset,
             unflushed_since: unflushed.then_some(now.mono),
             flush_asked: None,
         };
@@ -187,6 +193,16 @@ impl Replica {
         Some(ErrorCode::NONE)
     }
 
+    /// What an acks=1 write that ends at `end_offset` (exclusive) is told; `None` while it has to
+    /// wait for a sync that the topic asks for: flushed before acknowledged holds for it too.
+    #[must_use]
+    pub fn own_copy_outcome(&self, end_offset: Offset) -> Option<ErrorCode> {
+        if !self.is_leader() {
+            return Some(ErrorCode::NOT_LEADER_OR_FOLLOWER);
+        }
+        (self.own_copy_end >= end_offset).then_some(ErrorCode::NONE)
+    }
+
     /// The metadata says this about the partition. Ignored when it is older than what was applied.
     pub fn handle_metadata(&mut self, now: Now, assignment: &Assignment, out: &mut Vec<Output>) {
         let outdated = assignment.partition_epoch < self.partition_epoch
@@ -263,6 +279,7 @@ impl Replica {
         let ends = &mut self.ends;
         ends.log_end_offset = log_end_offset;
         ends.flushed_offset = ends.flushed_offset.min(log_end_offset);
+        self.own_copy_end = self.own_copy_end.min(log_end_offset);
         ends.log_start_offset = ends.log_start_offset.min(log_end_offset);
         self.high_watermark = self.high_watermark.min(log_end_offset);
         if ends.flushed_offset == log_end_offset {
@@ -391,6 +408,7 @@ impl Replica {
             self.flush_asked = Some(now.mono);
             out.push(Output::Flush);
         }
+        self.own_copy_end = if due { flushed_offset } else { log_end_offset };
         let Role::Leader(leader) = &self.role else {
             return;
         };
@@ -398,14 +416,13 @@ impl Replica {
         if leader.in_sync_replicas.len() < self.effective_min_in_sync_replicas() {
             return;
         }
-        let own = if due { flushed_offset } else { log_end_offset };
         let others = leader.others_of_maximal_isr(self.node_id).map(|node| {
             leader
                 .followers
                 .get(&node)
                 .map_or(Offset::ZERO, |it| it.log_end_offset)
         });
-        let candidate = others.fold(own, Offset::min);
+        let candidate = others.fold(self.own_copy_end, Offset::min);
         if candidate > self.high_watermark {
             out.push(Output::HighWatermark {
                 from: self.high_watermark,
@@ -431,8 +448,9 @@ impl Replica {
             "high watermark {high_watermark} above log end {log_end_offset}"
         );
         assert!(
-            flushed_offset <= log_end_offset,
-            "flushed {flushed_offset} above log end {log_end_offset}"
+            flushed_offset <= self.own_copy_end && self.own_copy_end <= log_end_offset,
+            "own copy {} outside of flushed {flushed_offset} and log end {log_end_offset}",
+            self.own_copy_end
         );
         assert_eq!(
             self.unflushed_since.is_none(),

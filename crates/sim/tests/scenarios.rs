@@ -9,7 +9,11 @@ fn every_story_is_told_as_written() {
     let rewrites = std::env::var_os("REWRITE").is_some();
     let mut different = Vec::new();
     let files = scenario_files();
-    assert!(files.len() > 15, "only {} scenario files found", files.len());
+    assert!(
+        files.len() > 15,
+        "only {} scenario files found",
+        files.len()
+    );
     for path in files {
         let text = std::fs::read_to_string(&path).expect("a readable file");
         let played = play(&text).unwrap_or_else(|why| panic!("{}: {why}", path.display()));
@@ -19,10 +23,18 @@ fn every_story_is_told_as_written() {
         if rewrites {
             std::fs::write(&path, &played.recorded).expect("a writable file");
         } else {
-            different.push(format!("{}\n{}", path.display(), difference(&text, &played.recorded)));
+            different.push(format!(
+                "{}\n{}",
+                path.display(),
+                difference(&text, &played.recorded)
+            ));
         }
     }
-    assert!(different.is_empty(), "not as written:\n{}", different.join("\n"));
+    assert!(
+        different.is_empty(),
+        "not as written:\n{}",
+        different.join("\n")
+    );
 }
 
 #[test]
@@ -56,6 +68,16 @@ fn difference(written: &str, recorded: &str) -> String {
         (written.lines().collect(), recorded.lines().collect());
     let first = written.iter().zip(&recorded).position(|(a, b)| a != b);
     let first = first.unwrap_or_else(|| written.len().min(recorded.len()));
-    let line = |lines: &[&str]| lines.get(first).map_or("(the end)", |line| *line).to_owned();
-    format!("  line {}\n  written:  {}\n  recorded: {}", first + 1, line(&written), line(&recorded))
+    let line = |lines: &[&str]| {
+        lines
+            .get(first)
+            .map_or("(the end)", |line| *line)
+            .to_owned()
+    };
+    format!(
+        "  line {}\n  written:  {}\n  recorded: {}",
+        first + 1,
+        line(&written),
+        line(&recorded)
+    )
 }

@@ -20,7 +20,10 @@ fn random_runs_keep_every_invariant() {
     println!("{batches} batches, {acknowledged} acknowledged, {read} read, {lost} lost with power");
     // Runs in which nothing happens prove nothing.
     assert!(batches > SEEDS * 20, "{batches} batches");
-    assert!(acknowledged > SEEDS * 50, "{acknowledged} records acknowledged");
+    assert!(
+        acknowledged > SEEDS * 50,
+        "{acknowledged} records acknowledged"
+    );
     assert!(read > SEEDS * 50, "{read} records read");
     assert!(lost > 0, "no loss of power ever took what was not flushed");
 }

@@ -161,6 +161,14 @@ impl Checker {
         }
     }
 
+    /// Whether a loss of power took bytes out of the middle of a log at this offset, and the log
+    /// told so when it was next opened. After a clean stop it does not look again.
+    pub(crate) fn knows_damage(&self, node: NodeId, id: TopicIdPartition, at: Offset) -> bool {
+        self.bytes
+            .get(&(node, id))
+            .is_some_and(|bytes| bytes.knows_damage(at))
+    }
+
     /// A batch leaves a client.
     pub(crate) fn sent(&mut self, batch: &SentBatch) {
         self.history.sent(batch);

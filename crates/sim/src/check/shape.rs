@@ -35,6 +35,11 @@ impl LogBytes {
         };
     }
 
+    /// Whether the log ever told of damage at this offset.
+    pub(super) fn knows_damage(&self, at: Offset) -> bool {
+        self.damage.iter().any(|range| range.contains(at))
+    }
+
     /// Looks at the batches that came since the last call, and hands each record of theirs to
     /// `see`; gives the number of batches.
     pub(super) fn follow(

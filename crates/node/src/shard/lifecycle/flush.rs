@@ -79,6 +79,8 @@ impl<D: Disk> Shard<D> {
                 self.with_replica(now, id, out, |replica, outputs| {
                     replica.handle_flushed(now, flushed, outputs);
                 });
+                // The own copy may have grown although the high watermark waits for others.
+                self.partitions.mark_changed(id);
                 self.after_append(now, id, out);
             }
             Err(why) => self.fail_dir(now, dir, &why, out),

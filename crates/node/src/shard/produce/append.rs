@@ -3,10 +3,11 @@ use highwater_disk::Disk;
 use highwater_log::{AppendError, Appended, Origin};
 use highwater_metadata::config::TopicSettings;
 use highwater_records::{Compression, Compressor, Validated, ValidationRules};
+use highwater_replication::Replica;
 use highwater_types::{ErrorCode, Now, Offset, TopicIdPartition};
 
 use super::outcome::{Outcome, Progress};
-use super::purgatory::Wait;
+use super::purgatory::{Until, Wait};
 use super::{AppendContext, AppendRow, QueuedAppend};
 use crate::job::{BatchPrepared, Job, PrepareBatch, Work};
 use crate::journal::{Happening, Level};
@@ -19,6 +20,7 @@ const QUEUED_APPENDS_MAX: usize = 64;
 /// The first version whose records may be compressed with zstd (KIP-110).
 const ZSTD_SINCE: i16 = 7;
 const ACKS_ALL: i16 = -1;
+const ACKS_NONE: i16 = 0;
 
 /// An append whose batch a job prepares.
 #[derive(Clone, Copy, Debug)]
@@ -227,24 +229,30 @@ impl<D: Disk> Shard<D> {
         outcome: Outcome,
         out: &mut Effects<D>,
     ) -> Progress {
-        if context.acks != ACKS_ALL {
-            return Progress::Done(outcome);
-        }
+        let until = match context.acks {
+            ACKS_ALL => Until::HighWatermark,
+            ACKS_NONE => return Progress::Done(outcome),
+            _ => Until::OwnCopy,
+        };
         // A duplicate waits too: that it is in the log does not make it safe.
         let end_offset = appended.last_offset.next();
         let known = match self.partitions.online_mut(id) {
-            Some(online) => online.replica.acks_all_outcome(end_offset),
+            Some(online) => outcome_of(&online.replica, until, end_offset),
             None => Some(ErrorCode::KAFKA_STORAGE_ERROR),
         };
         if let Some(error) = known {
             return Progress::Done(outcome.with_error(error));
         }
-        let until = end_offset;
-        let happening = |partition| Happening::ProduceWaits { partition, until };
+        let happening = |partition| Happening::ProduceWaits {
+            partition,
+            for_own_copy: until == Until::OwnCopy,
+            end_offset,
+        };
         self.journal_of(id, Level::Trace, happening, out);
         let deadline = now.mono.plus(context.timeout);
         let wait = Wait {
             id,
+            until,
             end_offset,
             deadline,
             outcome,
@@ -274,15 +282,18 @@ impl<D: Disk> Shard<D> {
         changed: &[TopicIdPartition],
         out: &mut Effects<D>,
     ) {
-        for id in changed {
-            while let Some(end_offset) = self.produce.purgatory.next_of(*id) {
-                let Some(online) = self.partitions.online_mut(*id) else {
+        for (id, until) in changed
+            .iter()
+            .flat_map(|id| Until::ALL.map(|until| (*id, until)))
+        {
+            while let Some(end_offset) = self.produce.purgatory.next_of(id, until) {
+                let Some(online) = self.partitions.online_mut(id) else {
                     break;
                 };
-                let Some(error) = online.replica.acks_all_outcome(end_offset) else {
+                let Some(error) = outcome_of(&online.replica, until, end_offset) else {
                     break;
                 };
-                self.end_next_of(*id, error, out);
+                self.end_next_of(id, until, error, out);
             }
         }
     }
@@ -296,8 +307,10 @@ impl<D: Disk> Shard<D> {
         out: &mut Effects<D>,
     ) -> usize {
         let mut count = 0;
-        while self.end_next_of(id, error, out) {
-            count += 1;
+        for until in Until::ALL {
+            while self.end_next_of(id, until, error, out) {
+                count += 1;
+            }
         }
         count
     }
@@ -305,14 +318,23 @@ impl<D: Disk> Shard<D> {
     fn end_next_of(
         &mut self,
         id: TopicIdPartition,
+        until: Until,
         error: ErrorCode,
         out: &mut Effects<D>,
     ) -> bool {
-        let Some((key, outcome)) = self.produce.purgatory.take_next_of(id) else {
+        let Some((key, outcome)) = self.produce.purgatory.take_next_of(id, until) else {
             return false;
         };
         self.deliver_row(key, Progress::Done(outcome.with_error(error)), out);
         true
+    }
+}
+
+/// What a write that ends at `end_offset` is told; `None` while it waits.
+fn outcome_of(replica: &Replica, until: Until, end_offset: Offset) -> Option<ErrorCode> {
+    match until {
+        Until::HighWatermark => replica.acks_all_outcome(end_offset),
+        Until::OwnCopy => replica.own_copy_outcome(end_offset),
     }
 }
 

@@ -67,6 +67,7 @@ impl Outcome {
                 | BatchError::ZstdNotAllowed
                 | BatchError::NoBatch
                 | BatchError::MoreThanOneBatch { .. }
+                | BatchError::TooLarge { .. }
         );
         let details = Details {
             message: why.to_string(),

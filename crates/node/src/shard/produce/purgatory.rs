@@ -15,13 +15,27 @@ pub(crate) struct RowKey {
     pub(crate) home: u16,
 }
 
-/// Appends that wait for the high watermark of their partition, or for their deadline.
+/// What an append waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Until {
+    /// acks=all: the high watermark of the partition.
+    HighWatermark,
+    /// acks=1: the leader's own copy, where the topic asks for a flush.
+    OwnCopy,
+}
+
+impl Until {
+    /// Both.
+    pub(crate) const ALL: [Self; 2] = [Self::HighWatermark, Self::OwnCopy];
+}
+
+/// Appends that wait for their partition to come so far, or for their deadline.
 ///
 /// Invariant: the three maps hold the same rows.
 #[derive(Debug, Default)]
 pub(crate) struct Purgatory {
     waits: BTreeMap<RowKey, Wait>,
-    by_partition: BTreeSet<(TopicIdPartition, Offset, RowKey)>,
+    by_partition: BTreeSet<(TopicIdPartition, Until, Offset, RowKey)>,
     by_deadline: BTreeSet<(Mono, RowKey)>,
 }
 
@@ -29,7 +43,8 @@ pub(crate) struct Purgatory {
 #[derive(Clone, Debug)]
 pub(crate) struct Wait {
     pub(crate) id: TopicIdPartition,
-    /// Exclusive: done once the high watermark is here.
+    pub(crate) until: Until,
+    /// Exclusive: done once what it waits for is here.
     pub(crate) end_offset: Offset,
     pub(crate) deadline: Mono,
     /// What is answered if all goes well.
@@ -46,7 +61,8 @@ impl Purgatory {
     }
 
     pub(crate) fn insert(&mut self, key: RowKey, wait: Wait) {
-        self.by_partition.insert((wait.id, wait.end_offset, key));
+        self.by_partition
+            .insert((wait.id, wait.until, wait.end_offset, key));
         self.by_deadline.insert((wait.deadline, key));
         let before = self.waits.insert(key, wait);
         assert!(before.is_none(), "{key:?} waits twice");
@@ -54,13 +70,17 @@ impl Purgatory {
     }
 
     /// The offset that the next append of a partition waits for.
-    pub(crate) fn next_of(&self, id: TopicIdPartition) -> Option<Offset> {
-        self.first_of(id).map(|(end_offset, _)| end_offset)
+    pub(crate) fn next_of(&self, id: TopicIdPartition, until: Until) -> Option<Offset> {
+        self.first_of(id, until).map(|(end_offset, _)| end_offset)
     }
 
     /// Takes out the next append of a partition.
-    pub(crate) fn take_next_of(&mut self, id: TopicIdPartition) -> Option<(RowKey, Outcome)> {
-        let (_, key) = self.first_of(id)?;
+    pub(crate) fn take_next_of(
+        &mut self,
+        id: TopicIdPartition,
+        until: Until,
+    ) -> Option<(RowKey, Outcome)> {
+        let (_, key) = self.first_of(id, until)?;
         self.remove(key).map(|wait| (key, wait.outcome))
     }
 
@@ -91,7 +111,7 @@ impl Purgatory {
         }
     }
 
-    fn first_of(&self, id: TopicIdPartition) -> Option<(Offset, RowKey)> {
+    fn first_of(&self, id: TopicIdPartition, until: Until) -> Option<(Offset, RowKey)> {
         let lowest = RowKey {
             ticket: Ticket {
                 conn: ConnId(0),
@@ -100,16 +120,17 @@ impl Purgatory {
             row: 0,
             home: 0,
         };
-        let (found, end_offset, key) = self
+        let (found, found_until, end_offset, key) = self
             .by_partition
-            .range((id, Offset::new(i64::MIN), lowest)..)
+            .range((id, until, Offset::new(i64::MIN), lowest)..)
             .next()?;
-        (*found == id).then_some((*end_offset, *key))
+        (*found == id && *found_until == until).then_some((*end_offset, *key))
     }
 
     fn remove(&mut self, key: RowKey) -> Option<Wait> {
         let wait = self.waits.remove(&key)?;
-        self.by_partition.remove(&(wait.id, wait.end_offset, key));
+        self.by_partition
+            .remove(&(wait.id, wait.until, wait.end_offset, key));
         self.by_deadline.remove(&(wait.deadline, key));
         self.assert_invariants();
         Some(wait)

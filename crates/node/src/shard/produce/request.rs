@@ -14,8 +14,8 @@ use crate::machine::{Answer, Effect, Incoming};
 use crate::shard::describe::is_internal;
 use crate::shard::{Effects, Shard, owner_shard};
 
-/// Most partitions of one request. Far beyond any client, and it bounds what a request of many
-/// empty rows makes us hold.
+/// Most partitions, and most topics, of one request. Far beyond any client, and it bounds what a
+/// request of many empty rows makes us hold.
 const PARTITIONS_MAX: usize = 100_000;
 /// Kafka's admin tools may write to internal topics under this client id.
 const ADMIN_CLIENT_ID: &str = "__admin_client";
@@ -42,11 +42,9 @@ impl<D: Disk> Shard<D> {
         let Request::Produce(view) = request else {
             unreachable!("only Produce requests come here");
         };
-        if view.partition_count() > PARTITIONS_MAX {
-            let text = format!(
-                "connection closed: Produce of {} partitions",
-                view.partition_count()
-            );
+        let rows = view.partition_count().max(view.topic_count());
+        if rows > PARTITIONS_MAX {
+            let text = format!("connection closed: Produce of {rows} topics or partitions");
             out.push(Effect::Event(JournalEntry::text(Level::Warn, text)));
             out.push(Effect::Answer {
                 ticket,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use highwater_protocol::Response;
 use highwater_protocol::messages::FetchResponse;
 use highwater_protocol::messages::fetch_response::PartitionData;
-use highwater_records::Batches;
+use highwater_records::{BatchError, Batches};
 use highwater_types::{ErrorCode, Offset, ProducerEpoch, TopicName, TopicPartition, Uuid};
 
 use super::requests::{Purpose, SentFetch};
@@ -109,7 +109,18 @@ impl World {
             self.fetch_is_over(id, fetch, None);
             return;
         };
-        let records = records_of(data, fetch.offset);
+        let (records, damage) = records_of(data, fetch.offset);
+        if let Some((offset, why)) = damage {
+            let node = self.client(id).node;
+            let partition = self.partition_id(&fetch.partition, fetch.topic_id);
+            let known = partition.is_some_and(|it| self.checker.knows_damage(node, it, offset));
+            let name = &fetch.partition;
+            assert!(
+                known,
+                "I-17 {name}: a consumer of offset {offset} is given {why}"
+            );
+            self.tell(format!("client {}: fetch {name}: damage at {offset}", id.0));
+        }
         let line = fetch_line(fetch, data, &records);
         let is_scripted = matches!(self.client(id).load, Load::Scripted);
         if is_scripted || !records.is_empty() || data.error_code.is_error() {
@@ -200,16 +211,19 @@ impl World {
     }
 }
 
-/// The records of a fetch answer from `from` on: offset and value. Control records are skipped,
-/// as a client does.
-fn records_of(data: &PartitionData, from: Offset) -> Vec<(Offset, Vec<u8>)> {
+/// Offsets and values.
+type Records = Vec<(Offset, Vec<u8>)>;
+
+/// The records of a fetch answer from `from` on, up to a batch with a wrong CRC if there is one.
+/// Control records are skipped, as a client does.
+fn records_of(data: &PartitionData, from: Offset) -> (Records, Option<(Offset, BatchError)>) {
     let mut records = Vec::new();
     for batch in Batches::new(data.records.as_deref().unwrap_or_default()) {
         // The last batch may be cut at the answer's limit.
         let Ok(batch) = batch else { break };
-        batch
-            .check_crc()
-            .expect("what a consumer gets has a good CRC");
+        if let Err(why) = batch.check_crc() {
+            return (records, Some((batch.header().base_offset, why)));
+        }
         if batch.header().attributes.is_control() {
             continue;
         }
@@ -221,7 +235,7 @@ fn records_of(data: &PartitionData, from: Offset) -> Vec<(Offset, Vec<u8>)> {
             }
         }
     }
-    records
+    (records, None)
 }
 
 fn fetch_line(fetch: &SentFetch, data: &PartitionData, records: &[(Offset, Vec<u8>)]) -> String {
