@@ -1,14 +1,17 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use highwater_disk::{Disk, EntryKind};
+use highwater_disk::{Blocking, Disk, EntryKind};
 use highwater_log::checkpoint::{OffsetCheckpoint, offsets, partition_metadata};
-use highwater_types::{Offset, TopicId, TopicIdPartition, TopicPartition};
+use highwater_types::{Offset, TopicPartition};
 
 use super::{BootError, shown};
 use crate::control::files::METADATA_DIR;
 use crate::journal::{JournalEntry, Level};
-use crate::shard::{FoundLog, owner_shard};
+use crate::shard::{FoundLog, FoundTopic};
+
+/// What an unfinished replacement of partition.metadata leaves.
+const UNFINISHED_METADATA: &str = "partition.metadata.tmp";
 
 /// What is in one log directory.
 #[derive(Debug)]
@@ -18,24 +21,15 @@ pub(super) struct Inventory {
 }
 
 impl Inventory {
-    /// The logs that belong to one shard.
-    pub(super) fn found_by(&self, shard: u16, shards: u16) -> Vec<FoundLog> {
-        let owner = |log: &FoundLog| {
-            let topic_id = log.topic_id.unwrap_or(TopicId::ZERO);
-            let partition = log.topic_partition.partition;
-            owner_shard(
-                TopicIdPartition {
-                    topic_id,
-                    partition,
-                },
-                shards,
-            )
-        };
-        self.logs
-            .iter()
-            .filter(|log| owner(log) == shard)
-            .cloned()
-            .collect()
+    /// All logs.
+    pub(super) fn found(&self) -> Vec<FoundLog> {
+        self.logs.clone()
+    }
+
+    /// One of the logs that are there, if any is.
+    pub(super) fn any_log(&self) -> Option<&FoundLog> {
+        let mut logs = self.logs.iter();
+        logs.find(|log| log.topic != FoundTopic::Missing)
     }
 
     /// Directories to remove; the first shard does it.
@@ -53,6 +47,7 @@ impl Inventory {
 pub(super) fn list<D: Disk>(
     dir: &D,
     events: &mut Vec<JournalEntry>,
+    b: &Blocking,
 ) -> Result<Inventory, BootError> {
     let recovery_points = checkpoint(dir, offsets::RECOVERY_POINT_FILE, events)?;
     let high_watermarks = checkpoint(dir, offsets::HIGH_WATERMARK_FILE, events)?;
@@ -60,35 +55,54 @@ pub(super) fn list<D: Disk>(
     let entries = dir
         .list(Path::new(""))
         .map_err(|why| BootError(format!("{}: {why}", dir.root().display())))?;
-    let mut inventory = Inventory {
-        logs: Vec::new(),
-        leftovers: Vec::new(),
-    };
+    let mut logs = Vec::new();
+    let mut leftovers = Vec::new();
     for entry in entries
         .into_iter()
         .filter(|entry| entry.kind == EntryKind::Dir)
     {
         match classify(&entry.name) {
             Kind::Metadata | Kind::Kept => {}
-            Kind::Leftover => inventory.leftovers.push(entry.name.into()),
-            Kind::Log(topic_partition) => {
-                let at =
-                    |lines: &BTreeMap<TopicPartition, Offset>| lines.get(&topic_partition).copied();
-                inventory.logs.push(FoundLog {
-                    topic_id: topic_id(dir, &entry.name, events),
-                    recovery_point: at(&recovery_points),
-                    high_watermark: at(&high_watermarks),
-                    log_start_offset: at(&log_starts),
-                    topic_partition,
-                });
-            }
+            Kind::Leftover => leftovers.push(entry.name.into()),
+            Kind::Log(_) if remove_unfinished(dir, &entry.name, b)? => {}
+            Kind::Log(name) => logs.push((topic(dir, &entry.name, events), name)),
             Kind::Foreign => {
                 let text = format!("{} is no log; left alone", shown(dir, &entry.name));
                 events.push(JournalEntry::text(Level::Warn, text));
             }
         }
     }
-    Ok(inventory)
+    let there: BTreeSet<TopicPartition> = logs.iter().map(|(_, name)| name.clone()).collect();
+    let missing = high_watermarks.keys().filter(|name| !there.contains(*name));
+    logs.extend(missing.map(|name| (FoundTopic::Missing, name.clone())));
+    let found = |(topic, name): (FoundTopic, TopicPartition)| FoundLog {
+        topic,
+        recovery_point: recovery_points.get(&name).copied(),
+        high_watermark: high_watermarks.get(&name).copied(),
+        log_start_offset: log_starts.get(&name).copied(),
+        topic_partition: name,
+    };
+    Ok(Inventory {
+        logs: logs.into_iter().map(found).collect(),
+        leftovers,
+    })
+}
+
+/// Removes the directory of a log that was being made when the last run ended: not even its
+/// partition.metadata is there, so nothing was ever in it. Whether it was one.
+fn remove_unfinished<D: Disk>(dir: &D, name: &str, b: &Blocking) -> Result<bool, BootError> {
+    // One that cannot be listed is no such thing.
+    let Ok(entries) = dir.list(Path::new(name)) else {
+        return Ok(false);
+    };
+    let only_begun = entries
+        .iter()
+        .all(|entry| entry.name == UNFINISHED_METADATA);
+    if only_begun {
+        dir.remove(Path::new(name), b)
+            .map_err(|why| BootError(format!("{}: {why}", shown(dir, name))))?;
+    }
+    Ok(only_begun)
 }
 
 enum Kind {
@@ -122,20 +136,20 @@ fn classify(name: &str) -> Kind {
     TopicPartition::parse(name).map_or(Kind::Foreign, Kind::Log)
 }
 
-/// The topic that a log belongs to; `None` when the file is missing or bad: a stray then.
-fn topic_id<D: Disk>(dir: &D, name: &str, events: &mut Vec<JournalEntry>) -> Option<TopicId> {
+/// The topic that a log belongs to, by its partition.metadata.
+fn topic<D: Disk>(dir: &D, name: &str, events: &mut Vec<JournalEntry>) -> FoundTopic {
     let path = Path::new(name).join(partition_metadata::FILE);
-    let why = match dir.read(&path) {
+    let (topic, why) = match dir.read(&path) {
         Ok(Some(bytes)) => match partition_metadata::decode(&bytes) {
-            Ok(id) => return Some(id),
-            Err(why) => why.to_string(),
+            Ok(id) => return FoundTopic::Known(id),
+            Err(why) => (FoundTopic::Unknown, why.to_string()),
         },
-        Ok(None) => "it is missing".to_owned(),
-        Err(why) => why.to_string(),
+        Ok(None) => (FoundTopic::Unknown, "it is missing".to_owned()),
+        Err(why) => (FoundTopic::Unreadable(why.to_string()), why.to_string()),
     };
     let text = format!("{}: {why}", shown(dir, &path.display().to_string()));
     events.push(JournalEntry::text(Level::Warn, text));
-    None
+    topic
 }
 
 /// A checkpoint file's lines. One that cannot be read counts as empty: more is scanned then, and
@@ -146,7 +160,12 @@ fn checkpoint<D: Disk>(
     events: &mut Vec<JournalEntry>,
 ) -> Result<BTreeMap<TopicPartition, Offset>, BootError> {
     let bytes = dir.read(Path::new(file));
-    let bytes = bytes.map_err(|why| BootError(format!("{}: {why}", shown(dir, file))))?;
+    let bytes = bytes.map_err(|why| {
+        let file = shown(dir, file);
+        BootError(format!(
+            "{file}: {why}; make it readable, or remove it: it is made anew"
+        ))
+    })?;
     let decoded = bytes
         .map(|bytes| OffsetCheckpoint::decode(&bytes))
         .transpose();

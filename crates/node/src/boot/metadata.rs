@@ -401,8 +401,8 @@ impl<D: Disk> Reader<'_, D> {
             return Ok(records);
         }
         Err(BootError(format!(
-            "{} is missing and the metadata log has no metadata yet; format the directory with: highwater \
-             format --config FILE",
+            "{} is missing and the metadata log has no metadata yet; format the directory with: \
+             highwater format --config FILE",
             shown(self.dir, BOOTSTRAP_SNAPSHOT)
         )))
     }

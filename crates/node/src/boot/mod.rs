@@ -14,6 +14,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore as _, SeedableRng as _};
 
 use crate::config::NodeConfig;
+use crate::control::files::METADATA_DIR;
 use crate::control::{Control, ControlDir, ControlParams};
 use crate::journal::JournalEntry;
 use crate::shard::{Shard, ShardDir, ShardParams};
@@ -74,8 +75,9 @@ pub fn boot<D: Disk>(
     let metadata = metadata::open(&start, metadata_disk, &mut events, b)?;
     let inventories = dirs
         .iter()
-        .map(|dir| inventory::list(dir, &mut events))
+        .map(|dir| inventory::list(dir, &mut events, b))
         .collect::<Result<Vec<_>, _>>()?;
+    refuse_lost_metadata(&metadata, &dirs, &inventories)?;
     // From here on logs change: the markers of the last clean stop must not be found again.
     identity::remove_clean_shutdown(&dirs, b)?;
     let found = Found {
@@ -107,6 +109,26 @@ pub fn boot<D: Disk>(
     })
 }
 
+/// Metadata that has never known a topic is not that of directories with logs: they would all be
+/// set aside as strays.
+fn refuse_lost_metadata<D: Disk>(
+    metadata: &OpenMetadata<D>,
+    dirs: &[D],
+    inventories: &[Inventory],
+) -> Result<(), BootError> {
+    let mut logs = dirs.iter().zip(inventories);
+    let found = logs.find_map(|(dir, inventory)| Some((dir, inventory.any_log()?)));
+    match found {
+        Some((dir, log)) if metadata.bootstrap.is_some() => Err(BootError(format!(
+            "the metadata log is as new, but there are logs of partitions ({}): the metadata \
+             that knew them are lost; restore {METADATA_DIR} from another copy, or move those \
+             logs away",
+            shown(dir, &log.topic_partition.to_string())
+        ))),
+        _ => Ok(()),
+    }
+}
+
 /// What was found in the log directories.
 struct Found<'a, D: Disk> {
     dirs: &'a [D],
@@ -133,7 +155,7 @@ impl<D: Disk> Found<'_, D> {
             disk: disk.clone(),
             id: *id,
             clean_shutdown: *clean,
-            found: inventory.found_by(number, config.shards()),
+            found: inventory.found(),
             leftovers: inventory.leftovers_for(number),
         });
         Shard::new(ShardParams {

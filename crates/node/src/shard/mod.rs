@@ -31,7 +31,7 @@ use highwater_types::{Mono, NodeId, Now};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore as _, SeedableRng as _};
 
-pub use self::params::{FoundLog, ShardDir, ShardParams, ShardSettings, owner_shard};
+pub use self::params::{FoundLog, FoundTopic, ShardDir, ShardParams, ShardSettings, owner_shard};
 use crate::job::JobResult;
 use crate::journal::{Happening, JournalEntry, Level};
 use crate::machine::{Effect, Incoming, Input, Machine, MachineId, Token};
@@ -115,8 +115,16 @@ impl<D: Disk> Shard<D> {
     /// When `params` names no such shard: the caller's mistake.
     #[must_use]
     pub fn new(params: ShardParams<D>) -> Self {
-        let ShardParams { number, shards, node_id, cluster_id, broker_config, trace, dirs, seed } =
-            params;
+        let ShardParams {
+            number,
+            shards,
+            node_id,
+            cluster_id,
+            broker_config,
+            trace,
+            dirs,
+            seed,
+        } = params;
         assert!(number < shards, "shard {number} of {shards}");
         let settings = ShardSettings::new(&broker_config, trace);
         let serving = ServingSettings::new(cluster_id, &broker_config);

@@ -37,8 +37,7 @@ pub struct ShardDir<D: Disk> {
     pub id: DirectoryId,
     /// Whether the clean-shutdown marker was there.
     pub clean_shutdown: bool,
-    /// The logs in it that belong to this shard, by [`owner_shard`]; one without a topic id
-    /// belongs to the owner of the all-zero id.
+    /// The logs in it. Every shard is told of all, for only the metadata says whose a stray is.
     pub found: Vec<FoundLog>,
     /// Directories of deleted logs (`..-delete`) that the last run did not get to remove. Each is
     /// given to one shard only.
@@ -50,14 +49,38 @@ pub struct ShardDir<D: Disk> {
 pub struct FoundLog {
     /// The name of its directory, `<topic>-<partition>`.
     pub topic_partition: TopicPartition,
-    /// The topic id of its partition.metadata; `None` when that is missing or unreadable.
-    pub topic_id: Option<TopicId>,
+    /// Whose it is.
+    pub topic: FoundTopic,
     /// Its line in recovery-point-offset-checkpoint, if any.
     pub recovery_point: Option<Offset>,
     /// Its line in replication-offset-checkpoint, if any.
     pub high_watermark: Option<Offset>,
     /// Its line in log-start-offset-checkpoint, if any.
     pub log_start_offset: Option<Offset>,
+}
+
+/// What a log's partition.metadata says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FoundTopic {
+    /// The topic that it belongs to.
+    Known(TopicId),
+    /// The file is missing or says nothing that is understood.
+    Unknown,
+    /// The disk did not give the file, and said this.
+    Unreadable(String),
+    /// There is no such log: only checkpoint files have lines of it.
+    Missing,
+}
+
+impl FoundTopic {
+    /// The topic, when it is known.
+    #[must_use]
+    pub const fn id(&self) -> Option<TopicId> {
+        match self {
+            Self::Known(id) => Some(*id),
+            Self::Unknown | Self::Unreadable(_) | Self::Missing => None,
+        }
+    }
 }
 
 /// What a shard takes from the node's static config, read once.

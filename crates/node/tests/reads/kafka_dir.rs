@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use highwater_node::FoundLog;
+use highwater_node::{FoundLog, FoundTopic};
 use highwater_types::{Offset, TopicPartition};
 
 /// Every log of a directory, with its last leader epoch.
@@ -20,7 +20,7 @@ pub(crate) fn logs(files: &BTreeMap<PathBuf, Vec<u8>>) -> Vec<(FoundLog, i32)> {
         let last = last.and_then(|line| line.split(' ').next()?.parse().ok());
         let log = FoundLog {
             topic_partition: TopicPartition::parse(dir).expect("a partition"),
-            topic_id: Some(
+            topic: FoundTopic::Known(
                 id.and_then(|it| it.trim().parse().ok())
                     .expect("a topic id"),
             ),

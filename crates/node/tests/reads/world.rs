@@ -108,7 +108,7 @@ impl World {
         let config = Arc::new(config);
         let owned = |number: u16| {
             let found = found.iter().filter(move |log| {
-                let topic_id = log.topic_id.unwrap_or_default();
+                let topic_id = log.topic.id().unwrap_or_default();
                 let partition = log.topic_partition.partition;
                 owner_shard(
                     TopicIdPartition {
@@ -188,7 +188,7 @@ impl World {
         let mut world = Self::with_disk(shards, "", disk, &found);
         for (log, epoch) in logs {
             let TopicPartition { topic, partition } = log.topic_partition;
-            let id = log.topic_id.expect("found with its id");
+            let id = log.topic.id().expect("found with its id");
             world.insert_partition(topic.as_str(), id, partition, partition_image(epoch));
         }
         world.publish(Changed::Everything);

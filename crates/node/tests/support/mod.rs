@@ -24,9 +24,9 @@ use highwater_metadata::image::{
     BrokerEndpoint, BrokerImage, ConfigResource, PartitionImage, ResourceKind, TopicImage,
 };
 use highwater_node::{
-    Caller, Changed, ConnId, ConnOutput, Connection, Effect, FoundLog, ImageUpdate, Input, Job,
-    LogDirNumber, Machine as _, MachineId, Part, Piece, Shard, ShardDir, ShardParams, Token, Work,
-    owner_shard, run_job,
+    Caller, Changed, ConnId, ConnOutput, Connection, Effect, FoundLog, FoundTopic, ImageUpdate,
+    Input, Job, LogDirNumber, Machine as _, MachineId, Part, Piece, Shard, ShardDir, ShardParams,
+    Token, Work, owner_shard, run_job,
 };
 use highwater_protocol::messages::produce_request::{PartitionProduceData, TopicProduceData};
 use highwater_protocol::messages::produce_response::PartitionProduceResponse;
@@ -705,7 +705,7 @@ fn inventory(disk: &MemDisk, number: u16, shards: u16) -> (Vec<FoundLog>, Vec<st
                 recovery_point: recovery.get(&log).copied(),
                 high_watermark: watermarks.get(&log).copied(),
                 log_start_offset: starts.get(&log).copied(),
-                topic_id,
+                topic: topic_id.map_or(FoundTopic::Unknown, FoundTopic::Known),
                 topic_partition: log,
             });
         }

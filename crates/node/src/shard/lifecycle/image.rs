@@ -4,14 +4,14 @@ use std::sync::Arc;
 use highwater_disk::Disk;
 use highwater_metadata::config::{ConfigLayers, TopicSettings};
 use highwater_metadata::image::{PartitionImage, ResourceKind, TopicImage};
-use highwater_types::{Now, TopicId, TopicIdPartition, TopicName, TopicPartition};
+use highwater_types::{Now, Offset, TopicId, TopicIdPartition, TopicName, TopicPartition};
 
 use super::Phase;
 use crate::job::LogDirNumber;
 use crate::journal::{Happening, Level};
 use crate::part::{Changed, ImageUpdate};
 use crate::shard::checkpoints::Lines;
-use crate::shard::params::FoundLog;
+use crate::shard::params::{FoundLog, FoundTopic};
 use crate::shard::partition::{
     Partition, PartitionState, assignment, is_assigned, log_config, replica_config,
 };
@@ -51,19 +51,89 @@ impl<D: Disk> Shard<D> {
     /// Opens what the metadata assigns to this broker, and sets everything else aside.
     fn decide_about_found(&mut self, now: Now, out: &mut Effects<D>) {
         let mut found = std::mem::take(&mut self.lifecycle.found);
+        found.retain(|(_, log)| self.is_mine(log));
         // Of two logs of one partition the one in the directory that the metadata names is taken.
-        found.sort_by_key(|(dir, log)| !self.is_where_it_belongs(*dir, log));
+        found.sort_by_key(|(dir, log)| {
+            let is_missing = log.topic == FoundTopic::Missing;
+            (is_missing, !self.is_where_it_belongs(*dir, log))
+        });
         for (dir, log) in found {
-            match self.wanted(&log) {
-                Ok(id) => self.open_found(dir, id, &log),
-                Err(why) => self.set_aside(now, dir, &log.topic_partition, why, out),
+            match &log.topic {
+                FoundTopic::Missing => {}
+                FoundTopic::Unreadable(why) => self.fail_found(dir, &log, why, out),
+                FoundTopic::Known(_) | FoundTopic::Unknown => match self.wanted(&log) {
+                    Ok(id) => self.open_found(dir, id, &log),
+                    Err(why) => self.set_aside(now, dir, &log.topic_partition, why, out),
+                },
             }
+            self.note_loss(&log, out);
+        }
+    }
+
+    /// Whether this shard decides about a log: it owns the partition of that name, so that a
+    /// stray is out of the way before the log that takes its place is made.
+    fn is_mine(&self, log: &FoundLog) -> bool {
+        let named = self.image.topic_by_name(log.topic_partition.topic.as_str());
+        let topic_id = named.map(|topic| topic.id).or(log.topic.id());
+        let id = TopicIdPartition {
+            topic_id: topic_id.unwrap_or_default(),
+            partition: log.topic_partition.partition,
+        };
+        owner_shard(id, self.shards) == self.number
+    }
+
+    /// The partition that the metadata has under a log's name, if it is assigned to this broker.
+    fn assigned_by_name(&self, log: &FoundLog) -> Option<TopicIdPartition> {
+        let topic = self
+            .image
+            .topic_by_name(log.topic_partition.topic.as_str())?;
+        let partition = log.topic_partition.partition;
+        let image = topic.partitions.get(&partition)?;
+        let id = TopicIdPartition {
+            topic_id: topic.id,
+            partition,
+        };
+        (is_assigned(image, self.node_id) && self.partitions.find(id).is_none()).then_some(id)
+    }
+
+    /// Nobody can say whether a log is the partition's that has its name: that partition waits
+    /// for a disk that can be read, and nothing takes the log's place.
+    fn fail_found(&mut self, dir: LogDirNumber, log: &FoundLog, why: &str, out: &mut Effects<D>) {
+        let Some(id) = self.assigned_by_name(log) else {
+            return;
+        };
+        let settings = self.topic_settings(&log.topic_partition.topic);
+        let name = log.topic_partition.clone();
+        let mut partition = Partition::opening(id, name, dir, settings, false);
+        partition.kept = Lines::of_found(log);
+        self.partitions.insert(partition);
+        self.fail_partition(id, why, out);
+    }
+
+    /// Says so when a partition begins anew and empty although a checkpoint knows of records.
+    fn note_loss(&mut self, log: &FoundLog, out: &mut Effects<D>) {
+        let why = match &log.topic {
+            FoundTopic::Missing => "the directory of its log is gone",
+            FoundTopic::Unknown => "its log was set aside: nobody knows which topic it is of",
+            FoundTopic::Known(_) | FoundTopic::Unreadable(_) => return,
+        };
+        let from = log.log_start_offset.unwrap_or(Offset::ZERO);
+        let to = log.high_watermark.unwrap_or(Offset::ZERO);
+        if from < to && self.assigned_by_name(log).is_some() {
+            let partition = log.topic_partition.clone();
+            let happening = Happening::DataLoss {
+                partition,
+                from,
+                to,
+                why,
+            };
+            self.journal(Level::Error, happening, out);
         }
     }
 
     fn is_where_it_belongs(&self, dir: LogDirNumber, log: &FoundLog) -> bool {
         let id = self.dirs.get(usize::from(dir.0)).map(|dir| dir.id);
-        let Some(topic_id) = log.topic_id else {
+        let Some(topic_id) = log.topic.id() else {
             return false;
         };
         let at = TopicIdPartition {
@@ -78,8 +148,9 @@ impl<D: Disk> Shard<D> {
 
     fn wanted(&self, log: &FoundLog) -> Result<TopicIdPartition, &'static str> {
         let topic_id = log
-            .topic_id
-            .ok_or("partition.metadata is missing or unreadable")?;
+            .topic
+            .id()
+            .ok_or("partition.metadata is missing or not understood")?;
         let topic = self
             .image
             .topic(topic_id)

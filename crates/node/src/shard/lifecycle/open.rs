@@ -1,9 +1,9 @@
 use std::collections::VecDeque;
 
 use highwater_disk::Disk;
-use highwater_log::{Finding, OpenLog, PartitionLog, RecoveryReport, Severity};
+use highwater_log::{Finding, OpenError, OpenLog, PartitionLog, RecoveryReport, Severity};
 use highwater_replication::{LogEnds, Replica};
-use highwater_types::{Millis, Now, Offset, TopicIdPartition, TopicPartition};
+use highwater_types::{Millis, Mono, Now, Offset, TopicIdPartition, TopicPartition};
 use rand_chacha::rand_core::RngCore as _;
 
 use super::Phase;
@@ -14,6 +14,11 @@ use crate::part::Part;
 use crate::shard::partition::{OnlinePartition, PartitionState, log_config, replica_config};
 use crate::shard::{Effects, Shard};
 
+/// How soon a new log is tried again while the directory of a deleted topic has its name: the
+/// shard that owned that one has yet to rename it.
+const NAME_TAKEN_RETRY: Millis = Millis::new(10);
+/// How long it is tried. A directory that stays is nobody's to rename.
+const NAME_TAKEN_MAX: Millis = Millis::new(10_000);
 /// Jobs that make logs, at once in one directory, on top of those that recover logs.
 const MAKING_JOBS_PER_DIR_MAX: usize = 16;
 
@@ -27,6 +32,8 @@ pub(crate) struct OpenRequest {
     pub(super) is_new: bool,
     /// The partition was deleted while the job was out: the log is deleted when it comes.
     pub(super) abandoned: bool,
+    /// When another topic's directory was first found under the name.
+    name_taken_since: Option<Mono>,
 }
 
 impl<D: Disk> Shard<D> {
@@ -45,6 +52,7 @@ impl<D: Disk> Shard<D> {
             dir: partition.dir,
             is_new,
             abandoned: false,
+            name_taken_since: None,
         };
         if is_new {
             self.lifecycle.to_open.push_front(request);
@@ -160,11 +168,46 @@ impl<D: Disk> Shard<D> {
                 let text = format!("{} was not opened: {why}", request.name);
                 out.push(Effect::Event(JournalEntry::text(Level::Error, text)));
             }
+            Err(OpenError::OtherTopic { .. }) if self.may_retry(now, &request) => {
+                let name_taken_since = request.name_taken_since.or(Some(now.mono));
+                let request = OpenRequest {
+                    name_taken_since,
+                    ..request
+                };
+                let at = now.mono.plus(NAME_TAKEN_RETRY);
+                self.lifecycle.name_taken.push((at, request));
+            }
             Err(why) => self.fail_partition(request.id, &why.to_string(), out),
         }
         self.start_open_jobs(now, out);
         self.note_if_loaded(out);
         self.note_if_closed(now, out);
+    }
+
+    fn may_retry(&self, now: Now, request: &OpenRequest) -> bool {
+        let is_late = request
+            .name_taken_since
+            .is_some_and(|since| since.plus(NAME_TAKEN_MAX) <= now.mono);
+        request.is_new && !is_late && self.online_dir(request.dir).is_some()
+    }
+
+    /// When a new log whose name was taken is tried again.
+    pub(super) fn next_open_retry(&self) -> Option<Mono> {
+        self.lifecycle.name_taken.iter().map(|(at, _)| *at).min()
+    }
+
+    /// Tries the new logs whose names were taken.
+    pub(super) fn retry_opens(&mut self, now: Now, out: &mut Effects<D>) {
+        let (due, later): (Vec<_>, Vec<_>) = std::mem::take(&mut self.lifecycle.name_taken)
+            .into_iter()
+            .partition(|(at, _)| *at <= now.mono);
+        self.lifecycle.name_taken = later;
+        if due.is_empty() {
+            return;
+        }
+        let due = due.into_iter().map(|(_, request)| request);
+        self.lifecycle.to_open.extend(due);
+        self.start_open_jobs(now, out);
     }
 
     fn take_opened(
@@ -213,6 +256,7 @@ impl<D: Disk> Shard<D> {
             log,
             replica,
             sync_in_flight: false,
+            flush_look: None,
         };
         self.checkpoints.note_high_watermark();
         self.checkpoints.note_recovery_point();
@@ -268,6 +312,7 @@ impl<D: Disk> Shard<D> {
         let lifecycle = &mut self.lifecycle;
         let loaded = lifecycle.phase == Phase::Loading
             && lifecycle.to_open.is_empty()
+            && lifecycle.name_taken.is_empty()
             && lifecycle.opening.is_empty();
         if loaded {
             lifecycle.phase = Phase::Running;
@@ -294,7 +339,10 @@ const fn lost(finding: &Finding) -> Option<(Offset, Offset)> {
         Finding::StartBeyondEnd {
             log_start_offset,
             log_end_offset,
-        } => Some((log_end_offset, log_start_offset)),
+            high_watermark,
+        } if high_watermark.raw() < log_start_offset.raw() => {
+            Some((log_end_offset, log_start_offset))
+        }
         _ => None,
     }
 }
