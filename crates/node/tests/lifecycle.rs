@@ -11,7 +11,7 @@ use highwater_log::checkpoint::offsets::{
     HIGH_WATERMARK_FILE, LOG_START_FILE, RECOVERY_POINT_FILE,
 };
 use highwater_node::Changed;
-use highwater_types::{DirectoryId, ErrorCode, NodeId};
+use highwater_types::{DirectoryId, NodeId};
 
 use support::{World, batch, dir_id, everything, idempotent, never, syncs};
 
@@ -559,23 +559,6 @@ fn a_stop_waits_for_a_sync_that_is_out() {
     world.release();
     assert_eq!(world.stopped.len(), 1);
     assert_eq!(world.checkpoint(RECOVERY_POINT_FILE)["t-0"], 1);
-}
-
-#[test]
-fn flushed_before_acknowledged_holds_for_acks_1_too() {
-    let mut world = World::new();
-    world.topic("t", 1, &[("flush.messages", "1")]);
-    world.hold = syncs;
-    let conn = world.connect();
-    world.send_produce(conn, 1, T, batch(&["a"]));
-    assert_eq!(world.receive_produce(conn), None);
-    world.hold = never;
-    world.release();
-    let rows = world.receive_produce(conn).expect("an answer");
-    assert_eq!(
-        (rows[0].error_code, rows[0].base_offset),
-        (ErrorCode::NONE, 0)
-    );
 }
 
 #[test]

@@ -286,11 +286,20 @@ fn a_deduplicated_retry_waits_for_the_high_watermark_too() {
 }
 
 #[test]
-fn an_acks_1_write_does_not_wait_for_the_flush() {
+fn flushed_before_acknowledged_holds_for_acks_1_too() {
     let mut world = World::new();
     world.topic("t", 1, &[("flush.messages", "1")]);
     world.hold = syncs;
-    assert_eq!(world.produce(1, T, batch(&["a"])), (0, 0));
+    let conn = world.connect();
+    world.send_produce(conn, 1, T, batch(&["a"]));
+    assert_eq!(world.receive_produce(conn), None);
+    world.hold = never;
+    world.release();
+    let rows = world.receive_produce(conn).expect("an answer");
+    assert_eq!(
+        (rows[0].error_code, rows[0].base_offset),
+        (ErrorCode::NONE, 0)
+    );
 }
 
 #[test]
