@@ -113,7 +113,9 @@ fn log_to_standard_error() {
         .with_env_filter(filter)
         .with_writer(io::stderr)
         .with_ansi(ansi)
-        .with_target(false);
+        .with_target(false)
+        // It would panic where standard error cannot be written: a full disk, a closed pipe.
+        .log_internal_errors(false);
     // Only a subscriber that is set already can refuse this.
     let _already_set = subscriber.try_init();
 }
