@@ -62,12 +62,16 @@ pub enum Valid {
     Any,
     /// A number from `0` to `1`, both inclusive.
     Between(i64, i64),
+    /// The first number, or one from the second to the third, both inclusive.
+    OneOrBetween(i64, i64, i64),
     /// A decimal number in this range (inclusive).
     Fraction(f64, f64),
     /// One of these texts.
     OneOf(&'static [&'static str]),
     /// A list of these texts, each at most once.
     ListOf(&'static [&'static str]),
+    /// A list of replicas as PARTITION:BROKER, or `*`.
+    Replicas,
 }
 
 /// Whether and for whom a config can change while the broker runs.
@@ -172,6 +176,12 @@ macro_rules! valid_of {
     };
     ([$least:literal, $most:literal]) => {
         $crate::config::Valid::Between($least, $most)
+    };
+    ((or $one:literal $least:literal $most:literal)) => {
+        $crate::config::Valid::OneOrBetween($one, $least, $most)
+    };
+    (replicas) => {
+        $crate::config::Valid::Replicas
     };
     ((fraction $least:literal $most:literal)) => {
         $crate::config::Valid::Fraction($least, $most)

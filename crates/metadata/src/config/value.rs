@@ -67,6 +67,12 @@ impl Valid {
             Self::Between(_, most) if number > *most => {
                 Some(format!("Value must be no more than {most}"))
             }
+            Self::OneOrBetween(one, least, most)
+                if number != *one && !(*least..=*most).contains(&number) =>
+            {
+                let why = format!("Value must be between {least} and {most} or equal to {one}");
+                Some(why)
+            }
             _ => None,
         }
     }
@@ -93,8 +99,10 @@ impl Valid {
     }
 
     fn why_not_list(&self, text: &str) -> Option<String> {
-        let Self::ListOf(texts) = self else {
-            return None;
+        let texts = match self {
+            Self::ListOf(texts) => texts,
+            Self::Replicas => return why_not_replicas(text),
+            _ => return None,
         };
         let items: Vec<_> = split_list(text).collect();
         if items.iter().any(|item| !texts.contains(item)) {
@@ -106,6 +114,16 @@ impl Valid {
             .any(|(at, item)| items.iter().skip(at + 1).any(|other| other == item));
         repeated.then(|| "List must not name anything twice".to_owned())
     }
+}
+
+fn why_not_replicas(text: &str) -> Option<String> {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|it| it.is_ascii_digit());
+    let is_replica = |item: &str| {
+        item.split_once(':')
+            .is_some_and(|(partition, broker)| is_number(partition) && is_number(broker))
+    };
+    let is_well = text.trim() == "*" || split_list(text).all(is_replica);
+    (!is_well).then(|| "Replicas are named as *, or as PARTITION:BROKER,...".to_owned())
 }
 
 /// The items of a list value.

@@ -1,4 +1,5 @@
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use highwater_records::stored::metadata::RemoveTopicRecord;
 use highwater_types::{ErrorCode, TopicId};
@@ -64,8 +65,8 @@ impl Controller {
                 Err(why) => row.result = Err(why),
             }
             // What is asked for twice is refused in one row, as in Kafka.
-            let is_first = row.result != Err(asked_twice())
-                || refused.insert((row.name.clone(), row.id));
+            let is_first =
+                row.result != Err(asked_twice()) || refused.insert((row.name.clone(), row.id));
             if is_first {
                 answer.push(row);
             }
@@ -78,7 +79,7 @@ impl Controller {
         image: &'a MetadataImage,
         topic: &DeleteTopic,
         twice: &AskedTwice<'_>,
-    ) -> Result<&'a TopicImage, Refusal> {
+    ) -> Result<&'a Arc<TopicImage>, Refusal> {
         let invalid = |text: &str| Err(Refusal::new(ErrorCode::INVALID_REQUEST, text));
         if !self.config.boolean("delete.topic.enable") {
             return Err(Refusal {
@@ -133,7 +134,9 @@ impl<'a> AskedTwice<'a> {
         }
         let by_name = seen_names.iter().filter(|name| !names.contains(*name));
         let by_name = by_name.filter_map(|name| image.topic_by_name(name));
-        let both_ways = by_name.map(|topic| topic.id).filter(|id| seen_ids.contains(id));
+        let both_ways = by_name
+            .map(|topic| topic.id)
+            .filter(|id| seen_ids.contains(id));
         Self {
             both_ways: both_ways.collect(),
             names,
@@ -197,7 +200,10 @@ mod tests {
         let twice = vec![by_id.clone(), by_id.clone()];
         assert_eq!(codes(&mut cluster, twice), [42]);
         assert_eq!(codes(&mut cluster, vec![named("a"), by_id]), [42]);
-        assert!(cluster.image().topic_by_name("a").is_some(), "nothing of it is deleted");
+        assert!(
+            cluster.image().topic_by_name("a").is_some(),
+            "nothing of it is deleted"
+        );
     }
 
     #[test]

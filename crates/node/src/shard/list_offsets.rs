@@ -1,3 +1,5 @@
+use std::collections::BTreeSet;
+
 use highwater_disk::Disk;
 use highwater_protocol::Response;
 use highwater_protocol::messages::{
@@ -49,22 +51,16 @@ impl<D: Disk> Shard<D> {
         &mut self,
         now: Now,
         (ticket, version): (Ticket, i16),
-        request: ListOffsetsRequest,
+        mut request: ListOffsetsRequest,
         out: &mut Effects<D>,
     ) {
+        let repeated = one_row_for_repeated(&mut request);
         let reader = match (request.replica_id, request.isolation_level) {
             (id, _) if id.is_some() || id == DEBUG_REPLICA => OffsetReader::Replica,
             (_, 1) => OffsetReader::Committed,
             _ => OffsetReader::Uncommitted,
         };
-        let named = request.topics.iter().flat_map(|topic| {
-            let name = topic.name.as_str();
-            topic
-                .partitions
-                .iter()
-                .map(move |it| (name, it.partition_index))
-        });
-        let repeated = repeated(named);
+        let known_isolation = matches!(request.isolation_level, 0 | 1);
         let mut rows = Vec::new();
         let mut questions = Vec::new();
         for topic in &request.topics {
@@ -72,8 +68,12 @@ impl<D: Disk> Shard<D> {
                 let row = u32::try_from(rows.len()).expect("frames bound the rows");
                 let index = partition.partition_index;
                 let at = named_partition(&self.image, &topic.name, index);
-                let refused = if repeated.contains(&(topic.name.as_str(), index)) {
+                let is_repeated =
+                    !repeated.is_empty() && repeated.contains(&(topic.name.clone(), index));
+                let refused = if is_repeated {
                     Some(ErrorCode::INVALID_REQUEST)
+                } else if !known_isolation {
+                    Some(ErrorCode::UNKNOWN_SERVER_ERROR)
                 } else if !is_served(partition.timestamp, version) {
                     Some(ErrorCode::UNSUPPORTED_VERSION)
                 } else if at.is_none() {
@@ -98,6 +98,29 @@ impl<D: Disk> Shard<D> {
         let compose = Box::new(move |rows: &[LookupAnswer]| compose(version, request, rows));
         self.ask_partitions(now, (ticket, version), rows, questions, compose, out);
     }
+}
+
+/// Partitions that are named more than once, and from now on once: Kafka refuses them in one row.
+fn one_row_for_repeated(request: &mut ListOffsetsRequest) -> BTreeSet<(String, i32)> {
+    let named = request.topics.iter().flat_map(|topic| {
+        let name = topic.name.as_str();
+        topic
+            .partitions
+            .iter()
+            .map(move |it| (name, it.partition_index))
+    });
+    let owned = |(name, index): (&str, i32)| (name.to_owned(), index);
+    let repeated: BTreeSet<_> = repeated(named).into_iter().map(owned).collect();
+    if !repeated.is_empty() {
+        let mut kept = BTreeSet::new();
+        for topic in &mut request.topics {
+            topic.partitions.retain(|it| {
+                let named = (topic.name.clone(), it.partition_index);
+                !repeated.contains(&named) || kept.insert(named)
+            });
+        }
+    }
+    repeated
 }
 
 /// Whether a version knows a timestamp: the special ones came one after the other.

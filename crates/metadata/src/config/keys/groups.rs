@@ -38,7 +38,7 @@ config_keys! {
         Static Medium NotYet
         "Group protocols that are served.";
     "group.coordinator.cached.buffer.max.bytes" Int "1048588" [524288, 2147483647]
-        Static Medium NotYet
+        ClusterWide Medium NotYet
         "Largest buffer that a coordinator keeps for its next write.";
     "group.consumer.assignors" List "uniform,range" any Static Medium NotYet
         "Assignors that the broker offers, the default first.";

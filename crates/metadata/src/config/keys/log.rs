@@ -63,7 +63,7 @@ config_keys! {
     "compression.type" String "producer" { "uncompressed" "zstd" "lz4" "snappy" "gzip" "producer" }
         ClusterWide High Works
         "The codec that batches are kept in; producer leaves them as they come.";
-    "compression.gzip.level" Int "-1" [-1, 9] ClusterWide Medium Works
+    "compression.gzip.level" Int "-1" (or -1 1 9) ClusterWide Medium Works
         "Level for gzip.";
     "compression.lz4.level" Int "9" [1, 17] ClusterWide Medium Works
         "Level for lz4.";
@@ -112,7 +112,9 @@ config_keys! {
         "Whether there is a remote tier.";
     "remote.log.storage.manager.class.name" String none any Static Medium NotYet
         "Java class of the remote tier.";
-    "remote.log.metadata.manager.class.name" String "" any Static Medium NotYet
+    "remote.log.metadata.manager.class.name" String
+        "org.apache.kafka.server.log.remote.metadata.storage.TopicBasedRemoteLogMetadataManager" any
+        Static Medium NotYet
         "Java class that keeps track of the remote tier.";
     "remote.log.manager.task.interval.ms" Long "30000" [1] Static Low NotYet
         "How often segments for the remote tier are looked for.";

@@ -3,13 +3,13 @@ use crate::config::definition::config_keys;
 config_keys! {
     /// Listeners, sockets, quotas and metrics.
     NETWORK_KEYS;
-    "listeners" List "PLAINTEXT://:9092" any Static High Works
+    "listeners" List "PLAINTEXT://:9092" any PerBroker High Works
         "Where the node listens: NAME://HOST:PORT, separated by commas. Port 0 picks a free one.";
     "advertised.listeners" List none any Static High Works
         "What clients are told to connect to; listeners when absent.";
     "listener.security.protocol.map" String
         "SASL_SSL:SASL_SSL,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT" any
-        Static Low Works
+        PerBroker Low Works
         "Which protocol each listener speaks, as NAME:PROTOCOL, separated by commas.";
     "inter.broker.listener.name" String none any Static Medium Works
         "The listener by which brokers reach each other.";

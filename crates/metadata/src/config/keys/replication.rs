@@ -32,7 +32,7 @@ config_keys! {
         "Receive buffer of a follower's socket.";
     "replica.high.watermark.checkpoint.interval.ms" Long "5000" [1] Static High Works
         "How often high watermarks are written to disk.";
-    "replica.selector.class" Class none any Static Medium NotYet
+    "replica.selector.class" String none any Static Medium NotYet
         "How a consumer's nearest replica is picked.";
     "auto.leader.rebalance.enable" Boolean "true" any Static High NotYet
         "Whether leadership moves back to preferred leaders by itself.";

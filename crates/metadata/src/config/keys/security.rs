@@ -9,7 +9,9 @@ config_keys! {
         "Principals that may do everything.";
     "allow.everyone.if.no.acl.found" Boolean "false" any Static Low NotYet
         "Whether a resource without rules is open to all.";
-    "principal.builder.class" Class none any PerBroker Medium NotYet
+    "principal.builder.class" Class
+        "org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder" any
+        PerBroker Medium NotYet
         "Java class that makes a principal of a login.";
     "security.providers" String none any Static Low NotYet
         "Java security providers.";

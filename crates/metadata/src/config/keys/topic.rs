@@ -5,7 +5,7 @@ config_keys! {
     TOPIC_KEYS;
     "cleanup.policy" List "delete" (list "compact" "delete") ClusterWide Medium Works
         "What is done with old records: delete, compact, or both.";
-    "compression.gzip.level" Int "-1" [-1, 9] ClusterWide Medium Works
+    "compression.gzip.level" Int "-1" (or -1 1 9) ClusterWide Medium Works
         "Level for gzip.";
     "compression.lz4.level" Int "9" [1, 17] ClusterWide Medium Works
         "Level for lz4.";
@@ -25,13 +25,13 @@ config_keys! {
          acknowledged.";
     "flush.ms" Long "9223372036854775807" [0] ClusterWide Medium Works
         "Longest that records stay unflushed.";
-    "follower.replication.throttled.replicas" List "" any ClusterWide Medium NotYet
+    "follower.replication.throttled.replicas" List "" replicas ClusterWide Medium NotYet
         "Followers that are throttled, as PARTITION:BROKER, or *.";
     "index.interval.bytes" Int "4096" [0, 2147483647] ClusterWide Medium Works
         "Bytes of records between two index entries.";
     "internal.segment.bytes" Int none [1, 2147483647] ClusterWide Low Works
         "For tests: segment size without the lower bound.";
-    "leader.replication.throttled.replicas" List "" any ClusterWide Medium NotYet
+    "leader.replication.throttled.replicas" List "" replicas ClusterWide Medium NotYet
         "Leaders that are throttled, as PARTITION:BROKER, or *.";
     "local.retention.bytes" Long "-2" [-2] ClusterWide Medium NotYet
         "Size beyond which local segments that are in the remote tier go. -2: as retention.bytes.";

@@ -29,7 +29,8 @@ pub(crate) struct ApiVersionsContext<'a> {
 /// Answers ApiVersions at a version that is served. Unknown versions never come this far.
 ///
 /// A client that names itself badly gets INVALID_REQUEST (KIP-511). One that expects another
-/// cluster or node gets REBOOTSTRAP_REQUIRED (KIP-1242): its view of the cluster is wrong.
+/// cluster or node gets REBOOTSTRAP_REQUIRED (KIP-1242): its view of the cluster is wrong. One that
+/// names only one of the two gets INVALID_REQUEST.
 pub(crate) fn api_versions(
     cx: &ApiVersionsContext<'_>,
     version: i16,
@@ -42,6 +43,9 @@ pub(crate) fn api_versions(
     let named_well = is_software_name(&request.client_software_name)
         && is_software_name(&request.client_software_version);
     if version >= 3 && !named_well {
+        return refused(ErrorCode::INVALID_REQUEST);
+    }
+    if version >= 5 && request.cluster_id.is_some() != request.node_id.is_some() {
         return refused(ErrorCode::INVALID_REQUEST);
     }
     let other_cluster = request

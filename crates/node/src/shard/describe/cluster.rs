@@ -83,7 +83,6 @@ fn wrong_endpoint(version: i16, wanted: i8) -> DescribeClusterResponse {
     DescribeClusterResponse {
         error_code,
         error_message: Some(message),
-        endpoint_type: wanted,
         ..Default::default()
     }
 }

@@ -1,6 +1,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
-use highwater_metadata::config::{ConfigEntry, ConfigLayers, describe_broker, describe_topic};
+use highwater_metadata::config::{
+    ConfigEntry, ConfigLayers, ConfigSource, describe_broker, describe_topic,
+};
 use highwater_metadata::image::ResourceKind;
 use highwater_protocol::messages::{
     describe_configs_request::{DescribeConfigsRequest, DescribeConfigsResource},
@@ -31,7 +33,11 @@ pub(crate) fn describe_configs(
             error_message: Some(String::new()),
             ..Default::default()
         };
-        let entries = if is_first {
+        let has_keys = resource
+            .configuration_keys
+            .as_ref()
+            .is_some_and(|keys| !keys.is_empty());
+        let entries = if is_first || has_keys {
             entries(cx, resource)
         } else {
             Err(repeated())
@@ -55,7 +61,8 @@ pub(crate) fn describe_configs(
     }
 }
 
-/// A request of many copies of one resource would be answered with many times its size.
+/// A request of many copies of one resource, each for all keys, would be answered with many times
+/// its size.
 fn repeated() -> Refused {
     let text = "The resource is named before in the same request.";
     (ErrorCode::INVALID_REQUEST, text.to_owned())
@@ -78,6 +85,10 @@ fn entries(
             Ok(describe_topic(layers(cx), own.map(AsRef::as_ref)))
         }
         ResourceKind::Broker => broker_entries(cx, name),
+        ResourceKind::Group | ResourceKind::ClientMetrics if name.is_empty() => {
+            let text = "A group or a client metrics subscription has a name.";
+            Err((ErrorCode::INVALID_REQUEST, text.to_owned()))
+        }
         // There is nothing set on groups and client metrics until they are built.
         ResourceKind::Group | ResourceKind::ClientMetrics => Ok(Vec::new()),
         ResourceKind::Other(kind) => {
@@ -96,6 +107,11 @@ fn broker_entries(cx: &DescribeContext<'_>, name: &str) -> Result<Vec<ConfigEntr
         });
         let set = cx.image.config(ResourceKind::Broker, "");
         entries.retain(|entry| set.is_some_and(|set| set.contains_key(entry.key.name)));
+        for entry in &mut entries {
+            entry
+                .synonyms
+                .retain(|it| it.source == ConfigSource::DynamicDefaultBroker);
+        }
         return Ok(entries);
     }
     match name.parse::<i32>() {

@@ -366,7 +366,10 @@ impl<D: Disk> ReadContext<'_, D> {
                 } else {
                     ErrorCode::UNKNOWN_LEADER_EPOCH
                 };
-                return Err(Refusal::from(error));
+                return Err(Refusal {
+                    error,
+                    leader: self.current_leader(at),
+                });
             }
         }
         Ok(())
