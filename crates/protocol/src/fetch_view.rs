@@ -25,6 +25,7 @@ pub struct FetchView {
     head: Head,
     topics: Section,
     forgotten: Section,
+    partition_count: usize,
 }
 
 /// The fields outside of topics. Absent ones have their defaults.
@@ -65,9 +66,10 @@ impl FetchView {
             at: body.len() - r.left(),
             count,
         };
+        let mut partition_count: usize = 0;
         for _ in 0..count {
             read_topic(&mut r)?;
-            skip::<FetchPartition>(&mut r)?;
+            partition_count += skip::<FetchPartition>(&mut r)?;
         }
         let mut forgotten = Section::default();
         if version >= SESSIONS_SINCE {
@@ -100,6 +102,7 @@ impl FetchView {
             head,
             topics,
             forgotten,
+            partition_count,
         })
     }
 
@@ -193,6 +196,18 @@ impl FetchView {
     #[must_use]
     pub fn rack_id(&self) -> &str {
         self.tail().0
+    }
+
+    /// Partitions over all topics, duplicates included.
+    #[must_use]
+    pub const fn partition_count(&self) -> usize {
+        self.partition_count
+    }
+
+    /// Topics, duplicates included.
+    #[must_use]
+    pub const fn topic_count(&self) -> usize {
+        self.topics.count
     }
 
     /// The topics, in order.
@@ -404,12 +419,14 @@ fn read_topic<'a>(r: &mut Reader<'a>) -> Result<TopicKey<'a>, DecodeError> {
     Ok(TopicKey::Name(r.str()?))
 }
 
-/// Checks and skips a topic's partitions and tags.
-fn skip<T: Wire>(r: &mut Reader<'_>) -> Result<(), DecodeError> {
-    for _ in 0..r.count(T::SIZE_MIN)? {
+/// Checks and skips a topic's partitions and tags; gives the number of partitions.
+fn skip<T: Wire>(r: &mut Reader<'_>) -> Result<usize, DecodeError> {
+    let count = r.count(T::SIZE_MIN)?;
+    for _ in 0..count {
         r.read::<T>()?;
     }
-    r.skip_tags()
+    r.skip_tags()?;
+    Ok(count)
 }
 
 /// A reader at a topic's partitions and their number; `r` goes behind the topic.

@@ -120,6 +120,12 @@ impl ProduceView {
         self.partition_count
     }
 
+    /// Topics, duplicates included.
+    #[must_use]
+    pub const fn topic_count(&self) -> usize {
+        self.topic_count
+    }
+
     /// The topics, in order.
     #[must_use]
     pub fn topics(&self) -> ProduceTopics<'_> {

@@ -9,7 +9,11 @@ use crate::messages::{
     ListOffsetsRequest, MetadataRequest, OffsetForLeaderEpochRequest, ProduceRequest,
 };
 use crate::produce_view::ProduceView;
-use crate::wire::{DecodeError, EncodeError, Message as _};
+use crate::wire::{DecodeError, EncodeError, Message as _, Reader};
+
+/// Memory that the array elements of a request may take up, in bytes: hundreds of thousands of
+/// topics or partitions, more than any client asks about at once. Answers are a few times larger.
+const MEMORY_MAX: usize = 16 << 20;
 
 macro_rules! requests {
     ($($name:ident($request:ident);)*) => {
@@ -43,7 +47,8 @@ macro_rules! requests {
             /// librdkafka 2.16 sends three in Metadata v13.
             ///
             /// # Errors
-            /// When the bytes are not such a request, or there is no such version.
+            /// When the bytes are not such a request, would take up too much memory, or there is
+            /// no such version.
             pub fn decode(
                 api_key: ApiKey,
                 version: i16,
@@ -52,7 +57,10 @@ macro_rules! requests {
                 Ok(match api_key {
                     ApiKey::Produce => Self::Produce(ProduceView::decode(body, version)?),
                     ApiKey::Fetch => Self::Fetch(FetchView::decode(body, version)?),
-                    $(ApiKey::$name => Self::$name($request::from_bytes(&body, version)?),)*
+                    $(ApiKey::$name => {
+                        let mut r = Reader::new(&body).with_memory_max(MEMORY_MAX);
+                        Self::$name($request::decode(&mut r, version)?)
+                    })*
                 })
             }
 

@@ -26,7 +26,7 @@ use highwater_protocol::messages::{
 };
 use highwater_protocol::wire::{Message, Writer};
 use highwater_protocol::{RequestHeader, response_header_version};
-use highwater_records::{BatchBuilder, BatchOptions, Batches};
+use highwater_records::{BatchBuilder, BatchOptions, Batches, Compression, Compressor};
 use highwater_types::{ErrorCode, NodeId, Uuid, WallMs};
 
 /// Longer than anything here takes on a slow machine.
@@ -461,6 +461,11 @@ pub fn fetch_request(topic: Uuid, partition: i32, offset: i64, wait_ms: i32) -> 
 
 /// A batch of text values.
 pub fn batch<T: AsRef<[u8]>>(values: &[T]) -> Bytes {
+    batch_of(values, Compressor::new(Compression::None))
+}
+
+/// The same, compressed.
+pub fn batch_of<T: AsRef<[u8]>>(values: &[T], compressor: Compressor) -> Bytes {
     let mut builder = BatchBuilder::new();
     for value in values {
         let now = WallMs::new(1_700_000_000_000);
@@ -468,10 +473,11 @@ pub fn batch<T: AsRef<[u8]>>(values: &[T]) -> Bytes {
             .append(now, None, Some(value.as_ref()), &[])
             .expect("small");
     }
-    builder
-        .finish(&BatchOptions::default())
-        .expect("small")
-        .into()
+    let options = BatchOptions {
+        compressor,
+        ..BatchOptions::default()
+    };
+    builder.finish(&options).expect("small").into()
 }
 
 /// The values of the records from `offset` on.

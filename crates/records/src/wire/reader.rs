@@ -51,6 +51,13 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// The same, with at most `bytes` of memory for array elements.
+    #[must_use]
+    pub fn with_memory_max(mut self, bytes: usize) -> Self {
+        self.memory_left = self.memory_left.min(bytes);
+        self
+    }
+
     /// Begins a message at the current position.
     pub const fn start(&mut self, version: i16, flexible: bool) {
         self.version = version;

@@ -4,16 +4,19 @@ use std::sync::Arc;
 
 use highwater_disk::Disk;
 use highwater_protocol::{FetchPartitionView, FetchView, TopicKey};
-use highwater_types::{ErrorCode, Now, PartitionIndex, TopicIdPartition};
+use highwater_types::{ErrorCode, LeaderEpoch, Now, PartitionIndex, TopicIdPartition, TopicName};
 
 use super::answer::{self, AnswerRow};
 use super::read::{Budget, PartitionRead, ReadContext, Reader};
 use super::sessions::{SESSION_NONE, SessionWish};
 use super::wait::{FetchHead, WaitKind, Waiting, resolve};
 use super::{FetchPosition, FetchSet, FetchState, PartitionKey};
-use crate::machine::Incoming;
+use crate::journal::{JournalEntry, Level};
+use crate::machine::{Answer, Effect, Incoming};
 use crate::shard::{Effects, Shard};
 
+/// Most partitions, and most topics, of one request: it bounds what the rows of an answer take up.
+const PARTITIONS_MAX: usize = 100_000;
 /// The first version that names topics by id.
 const TOPIC_IDS_SINCE: i16 = 13;
 
@@ -26,8 +29,20 @@ impl<D: Disk> Shard<D> {
         view: &FetchView,
         out: &mut Effects<D>,
     ) {
+        let rows = view.partition_count().max(view.topic_count());
+        if rows > PARTITIONS_MAX {
+            let text = format!("connection closed: Fetch of {rows} topics or partitions");
+            out.push(Effect::Event(JournalEntry::text(Level::Warn, text)));
+            let (ticket, answer) = (incoming.ticket, Answer::close());
+            out.push(Effect::Answer { ticket, answer });
+            return;
+        }
         let (fetch, mut cx) = self.fetch_and_context(now);
         let head = fetch.head(&cx, incoming, view);
+        if !matches!(view.isolation_level(), 0 | 1) {
+            refuse_all(&cx, &head, view, out);
+            return;
+        }
         match SessionWish::of(view.session_id(), view.session_epoch()) {
             SessionWish::Sessionless { close } => {
                 fetch.close_session(&mut cx, close, out);
@@ -38,7 +53,13 @@ impl<D: Disk> Shard<D> {
                 let mut set = FetchSet::default();
                 insert_all(&mut set, view);
                 let set = fetch.new_set(set);
-                fetch.begin(&mut cx, Waiting::new(head, set, WaitKind::Create), out);
+                // Nothing remembers what cannot exist: such names may be very long.
+                let kind = if has_impossible_name(view) {
+                    WaitKind::Sessionless
+                } else {
+                    WaitKind::Create
+                };
+                fetch.begin(&mut cx, Waiting::new(head, set, kind), out);
             }
             SessionWish::Incremental { id, epoch } => {
                 fetch.fetch_more(&mut cx, head, id, epoch, view, out);
@@ -132,6 +153,9 @@ impl<D: Disk> FetchState<D> {
         }
         let partitions = home.set.len();
         self.unsubscribe(cx, set, forgotten, out);
+        if has_impossible_name(view) {
+            self.sessions.close(id);
+        }
         let kind = if self.sessions.resize(id, partitions) {
             WaitKind::Incremental { id }
         } else {
@@ -139,6 +163,29 @@ impl<D: Disk> FetchState<D> {
         };
         self.begin(cx, Waiting::new(head, set, kind), out);
     }
+}
+
+/// A request whose isolation level nobody knows is refused as a whole, in Kafka's form: by each
+/// partition where topics have names, by one code where they have ids.
+fn refuse_all<D: Disk>(
+    cx: &ReadContext<'_, D>,
+    head: &FetchHead,
+    view: &FetchView,
+    out: &mut Effects<D>,
+) {
+    let error = ErrorCode::UNKNOWN_SERVER_ERROR;
+    let mut rows = Vec::new();
+    if head.version < TOPIC_IDS_SINCE {
+        for topic in view.topics() {
+            let name = shared_name(topic.topic);
+            for partition in topic.partitions {
+                let key = key(topic.topic, &name, partition.partition);
+                let read = PartitionRead::unknown(error);
+                rows.push(AnswerRow { key, read });
+            }
+        }
+    }
+    answer::push(cx, head, error, SESSION_NONE, rows, out);
 }
 
 /// Reads every partition of a request, in its order.
@@ -166,6 +213,15 @@ fn read_all<D: Disk>(
     rows
 }
 
+/// Whether a topic's name is longer than any topic's can be.
+fn has_impossible_name(view: &FetchView) -> bool {
+    let is_long = |topic: TopicKey<'_>| {
+        let name = topic.name();
+        name.is_some_and(|name| name.len() > TopicName::BYTES_MAX)
+    };
+    view.topics().any(|topic| is_long(topic.topic))
+}
+
 fn insert_all(set: &mut FetchSet, view: &FetchView) {
     for topic in view.topics() {
         let name = shared_name(topic.topic);
@@ -182,9 +238,14 @@ fn position(view: &FetchPartitionView) -> FetchPosition {
     FetchPosition {
         offset: view.fetch_offset,
         max_bytes: u32::try_from(view.partition_max_bytes).unwrap_or(0),
-        current_leader_epoch: view.current_leader_epoch,
-        last_fetched_epoch: view.last_fetched_epoch,
+        current_leader_epoch: told(view.current_leader_epoch),
+        last_fetched_epoch: told(view.last_fetched_epoch),
     }
+}
+
+/// Any number below zero says that the client knows no epoch.
+fn told(epoch: LeaderEpoch) -> LeaderEpoch {
+    epoch.max(LeaderEpoch::NONE)
 }
 
 /// The name as the keys of the topic's partitions share it; empty for a topic named by id.
