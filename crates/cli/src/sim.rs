@@ -1,47 +1,83 @@
 //! `highwater sim`: the simulator, where a story or a seed is looked into by hand.
 
 use std::io::Write as _;
+use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
-use highwater_sim::{run_seed, scenario};
+use highwater_sim::{SeedReport, run_seed, scenario};
+use serde_json::json;
 
 use crate::args::{Output, SimArgs, SimCommand};
+use crate::output;
 
 /// Plays what was asked for and prints what happened.
-pub(crate) fn run(arguments: SimArgs, _output: Output) -> Result<()> {
+pub(crate) fn run(arguments: SimArgs, output: Output) -> Result<()> {
     match arguments.command {
-        SimCommand::Run { file } => {
-            let text = std::fs::read_to_string(&file)
-                .with_context(|| format!("cannot read {}", file.display()))?;
-            let played = scenario::play(&text)
-                .with_context(|| format!("{} cannot be played", file.display()))?;
-            write!(std::io::stdout(), "{}", played.recorded)?;
-            if !played.matches {
-                bail!(
-                    "{} tells another story: REWRITE=1 cargo test records it",
-                    file.display()
-                );
-            }
-            Ok(())
-        }
-        SimCommand::Seed { seed } => {
-            // A run that breaks an invariant does not return: its lines are told as they happen,
-            // and a reader that went away is no reason to stop it.
-            let report = run_seed(seed, |line| {
-                writeln!(std::io::stdout(), "{line}").ok();
-            });
-            writeln!(
-                std::io::stdout(),
-                "seed {seed}: trace {:016x}, {} events, {} batches, {} records acknowledged, \
-                 {} read, {} lost with power; every invariant held",
-                report.trace_hash,
-                report.events,
-                report.batches,
-                report.acknowledged,
-                report.read,
-                report.lost_with_power
-            )?;
-            Ok(())
+        SimCommand::Run { file } => play(&file, output),
+        SimCommand::Seed { seed } => play_seed(seed, output),
+    }
+}
+
+fn play(file: &Path, output: Output) -> Result<()> {
+    let text =
+        std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+    let played =
+        scenario::play(&text).with_context(|| format!("{} cannot be played", file.display()))?;
+    let mut out = output::stdout();
+    match output {
+        Output::Table => write!(out, "{}", played.recorded)?,
+        Output::Json => {
+            let story = json!({ "matches": played.matches, "recorded": played.recorded });
+            writeln!(out, "{story}")?;
         }
     }
+    out.flush()?;
+    if !played.matches {
+        bail!(
+            "{} tells another story: REWRITE=1 cargo test records it",
+            file.display()
+        );
+    }
+    Ok(())
+}
+
+fn play_seed(seed: u64, output: Output) -> Result<()> {
+    // A run that breaks an invariant does not return: its lines are told as they happen, and a
+    // reader that went away is no reason to stop it.
+    let report = run_seed(seed, move |line| {
+        if output == Output::Table {
+            writeln!(std::io::stdout(), "{line}").ok();
+        }
+    });
+    let SeedReport {
+        trace_hash,
+        events,
+        batches,
+        acknowledged,
+        read,
+        lost_with_power,
+    } = report;
+    let mut out = output::stdout();
+    match output {
+        Output::Table => writeln!(
+            out,
+            "seed {seed}: trace {trace_hash:016x}, {events} events, {batches} batches, \
+             {acknowledged} records acknowledged, {read} read, {lost_with_power} lost with \
+             power; every invariant held"
+        )?,
+        Output::Json => {
+            let report = json!({
+                "seed": seed,
+                "trace_hash": format!("{trace_hash:016x}"),
+                "events": events,
+                "batches": batches,
+                "acknowledged": acknowledged,
+                "read": read,
+                "lost_with_power": lost_with_power,
+            });
+            writeln!(out, "{report}")?;
+        }
+    }
+    out.flush()?;
+    Ok(())
 }
