@@ -11,41 +11,81 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, ensure};
 
-use super::{TOPIC, batch, wire};
+use super::{RETAINED_BYTES, SEGMENT_BYTES, TOPIC, batch, wire};
 
 const PRODUCE: i16 = 0;
-/// Bytes of a fetch answer's records.
+/// Bytes of a fetch answer's records, before they are cut to whole batches.
 const FETCH_BYTES: usize = 1 << 20;
 
-/// Serves until killed. `arguments`: the directory of its one file. Prints its port.
+/// Serves until killed. `arguments`: the directory of its files. Prints its port.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let [folder] = arguments else {
         anyhow::bail!("usage: xtask floor DIR")
     };
-    std::fs::create_dir_all(folder)?;
-    let path = Path::new(folder).join("floor.log");
-    let file = File::options()
-        .create(true)
-        .truncate(true)
-        .read(true)
-        .write(true)
-        .open(path)?;
+    let mut ring = Ring::create(Path::new(folder))?;
     let listener = TcpListener::bind(("127.0.0.1", 0))?;
     writeln!(std::io::stdout(), "{}", listener.local_addr()?.port())?;
-    let mut end = 0;
     for stream in listener.incoming() {
         // The load opens one connection at a time; its end is no error.
-        serve(&stream?, &file, &mut end).ok();
+        serve(&stream?, &mut ring).ok();
     }
     Ok(())
 }
 
-fn serve(mut stream: &TcpStream, file: &File, end: &mut u64) -> Result<()> {
+/// Files that are written one after the other and then cut and written anew, as the segments of a
+/// log with retention.
+struct Ring {
+    files: Vec<File>,
+    /// The file that is written.
+    newest: usize,
+    /// Bytes in it.
+    end: u64,
+}
+
+impl Ring {
+    fn create(folder: &Path) -> Result<Self> {
+        std::fs::create_dir_all(folder)?;
+        let mut files = Vec::new();
+        for number in 0..RETAINED_BYTES / SEGMENT_BYTES {
+            let mut options = File::options();
+            options.create(true).truncate(true).read(true).write(true);
+            files.push(options.open(folder.join(format!("floor-{number}.log")))?);
+        }
+        Ok(Self {
+            files,
+            newest: 0,
+            end: 0,
+        })
+    }
+
+    fn file(&self, at: usize) -> Result<&File> {
+        self.files.get(at).context("no such file")
+    }
+
+    fn append(&mut self, batch: &[u8]) -> Result<()> {
+        if self.end + batch.len() as u64 > SEGMENT_BYTES as u64 {
+            self.newest = self.after(self.newest);
+            self.end = 0;
+            self.file(self.newest)?.set_len(0)?;
+        }
+        self.file(self.newest)?.write_all_at(batch, self.end)?;
+        self.end += batch.len() as u64;
+        Ok(())
+    }
+
+    const fn after(&self, at: usize) -> usize {
+        (at + 1) % self.files.len()
+    }
+}
+
+fn serve(mut stream: &TcpStream, ring: &mut Ring) -> Result<()> {
     stream.set_nodelay(true)?;
     let batch_bytes = batch::large().len();
+    let records = FETCH_BYTES / batch_bytes * batch_bytes;
+    let (produce_answer, fetch_head) = (produce_answer(), fetch_head(records));
     let mut frame = Vec::new();
-    let produce_answer = produce_answer();
-    let mut position = 0;
+    // Full files, not the one that is written.
+    let (mut read, mut position) = (ring.after(ring.newest), 0);
     loop {
         let mut length = [0; 4];
         stream.read_exact(&mut length)?;
@@ -53,25 +93,24 @@ fn serve(mut stream: &TcpStream, file: &File, end: &mut u64) -> Result<()> {
         stream.read_exact(&mut frame)?;
         let key = frame.get(..2).context("short frame")?;
         if i16::from_be_bytes(key.try_into()?) == PRODUCE {
-            let at = frame
-                .len()
-                .checked_sub(batch_bytes)
-                .context("short frame")?;
-            let batch = frame.get(at..).context("short frame")?;
+            let batch = frame.get(wire::produce_batch_at(TOPIC)..);
+            let batch = batch.context("short frame")?;
             let crc = batch.get(17..21).context("short batch")?;
             let checked = batch.get(21..).context("short batch")?;
             ensure!(crc32c::crc32c(checked).to_be_bytes() == crc, "bad CRC");
-            file.write_all_at(batch, *end)?;
-            *end += batch.len() as u64;
+            ring.append(batch)?;
             stream.write_all(&produce_answer)?;
         } else {
-            let records = FETCH_BYTES / batch_bytes * batch_bytes;
-            if position + records as u64 > *end {
+            if position + records > SEGMENT_BYTES {
+                read = ring.after(read);
+                if read == ring.newest {
+                    read = ring.after(read);
+                }
                 position = 0;
             }
-            stream.write_all(&fetch_head(records))?;
-            send_file(stream, file, position, records)?;
-            position += records as u64;
+            stream.write_all(&fetch_head)?;
+            send_file(stream, ring.file(read)?, position as u64, records)?;
+            position += records;
         }
     }
 }

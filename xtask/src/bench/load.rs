@@ -46,11 +46,11 @@ impl Load {
         }
     }
 
-    /// Makes the topic and waits until it can be written.
-    pub(super) fn create_topic(&mut self, topic: &str) -> Result<()> {
+    /// Makes the topic and waits until a first small batch is acknowledged.
+    pub(super) fn create_topic(&mut self, topic: &str, configs: &[(&str, String)]) -> Result<()> {
         let began = Instant::now();
         loop {
-            self.stream.write_all(&wire::create_topic(topic))?;
+            self.stream.write_all(&wire::create_topic(topic, configs))?;
             self.read_answer()?;
             match self.code_at(wire::create_error_at(topic))? {
                 NONE | TOPIC_ALREADY_EXISTS => break,
@@ -74,12 +74,12 @@ impl Load {
         }
     }
 
-    /// Produces batches of about 64 KiB until `bytes` are written; gives the first offset.
+    /// Produces batches of about 64 KiB until `bytes` are written; gives the offset behind them.
     pub(super) fn produce(&mut self, topic: &str, bytes: usize) -> Result<i64> {
         let batch = batch::large();
         let request = wire::produce(topic, &batch, 0);
-        let first = self.pipeline(topic, &request, bytes.div_ceil(batch.len()))?;
-        Ok(first)
+        let last = self.pipeline(topic, &request, bytes.div_ceil(batch.len()))?;
+        Ok(last + i64::try_from(batch::RECORDS)?)
     }
 
     /// Produces `count` batches of one small record.
@@ -89,9 +89,10 @@ impl Load {
         Ok(())
     }
 
+    /// Sends a request `count` times; gives the base offset of the last answer.
     fn pipeline(&mut self, topic: &str, request: &[u8], count: usize) -> Result<i64> {
         let error_at = wire::produce_error_at(topic);
-        let mut first = None;
+        let mut last = 0;
         let (mut sent, mut answered) = (0, 0);
         while answered < count {
             while sent < count && sent - answered < WINDOW {
@@ -105,17 +106,26 @@ impl Load {
                 .answer
                 .get(error_at + 2..error_at + 10)
                 .context("short answer")?;
-            first.get_or_insert(i64::from_be_bytes(offset.try_into()?));
+            last = i64::from_be_bytes(offset.try_into()?);
             answered += 1;
         }
-        first.context("nothing was produced")
+        Ok(last)
     }
 
-    /// Reads `bytes` from `offset` on, in the order of offsets.
-    pub(super) fn fetch(&mut self, topic: &str, mut offset: i64, bytes: usize) -> Result<()> {
+    /// Reads `bytes` in large batches that end at the offset `end`: the last `hot_bytes`, over and
+    /// over.
+    pub(super) fn fetch(
+        &mut self,
+        topic: &str,
+        end: i64,
+        hot_bytes: usize,
+        bytes: usize,
+    ) -> Result<()> {
         let batch_bytes = batch::large().len();
+        let records = |batches: usize| i64::try_from(batches * batch::RECORDS);
+        let begin = end - records(hot_bytes / batch_bytes)?;
         let (error_at, records_at) = wire::fetch_parts_at(topic);
-        let mut read = 0;
+        let (mut read, mut offset) = (0, begin);
         while read < bytes {
             self.stream
                 .write_all(&wire::fetch(topic, offset, FETCH_BYTES))?;
@@ -129,8 +139,11 @@ impl Load {
             let length = usize::try_from(i32::from_be_bytes(length.try_into()?))?;
             let batches = length / batch_bytes;
             ensure!(batches > 0, "fetch at {offset}: {length} bytes");
-            read += batches * batch_bytes;
-            offset += i64::try_from(batches * batch::RECORDS)?;
+            read += length;
+            offset += records(batches)?;
+            if offset >= end {
+                offset = begin;
+            }
         }
         Ok(())
     }

@@ -23,6 +23,19 @@ use crate::tree;
 
 const USAGE: &str = "usage: cargo xtask bench [--rounds N] [--mib N] [--without-kafka] [--json]";
 const TOPIC: &str = "bench";
+/// All subjects keep this much of what they write, in files of [`SEGMENT_BYTES`]: the pages of
+/// what they remove are used again, while new ones may cost a virtual machine more than all the
+/// rest together.
+const RETAINED_BYTES: usize = 256 << 20;
+const SEGMENT_BYTES: usize = 32 << 20;
+/// What is fetched over and over.
+const HOT_BYTES: usize = 128 << 20;
+/// Fetching is cheap and CPU time is told in steps of 10 ms: so many bytes are fetched for each
+/// that is produced.
+const FETCH_FACTOR: usize = 4;
+
+/// Topics of the node whose idleness is measured.
+const IDLE_TOPICS: usize = 5;
 
 /// What to run.
 #[derive(Clone, Copy, Debug)]
@@ -110,7 +123,7 @@ fn bulk(folder: &Path, options: Options, report: &mut Report) -> Result<()> {
     }
     for subject in &mut subjects {
         if subject.kind != Kind::Floor {
-            Load::connect(subject.port)?.create_topic(TOPIC)?;
+            Load::connect(subject.port)?.create_topic(TOPIC, &topic_configs())?;
         }
         // A JVM compiles what is hot only after a while: the first rounds do not count.
         let warm_up = if subject.kind == Kind::Kafka { 3 } else { 1 };
@@ -130,50 +143,50 @@ fn bulk(folder: &Path, options: Options, report: &mut Report) -> Result<()> {
     Ok(())
 }
 
+/// Of the topic for bulk data, so that it is kept as the floor program keeps its files.
+fn topic_configs() -> [(&'static str, String); 3] {
+    [
+        ("segment.bytes", SEGMENT_BYTES.to_string()),
+        ("retention.bytes", RETAINED_BYTES.to_string()),
+        ("file.delete.delay.ms", "0".to_owned()),
+    ]
+}
+
 fn one_round(subject: &mut Subject, options: Options, report: &mut Report) -> Result<()> {
     let name = subject.kind.name();
-    let bytes = options.mib_per_round << 20;
-    let gigabytes = bytes as f64 / 1e9;
     let mut load = Load::connect(subject.port)?;
 
-    let (before, began) = (subject.cpu_seconds()?, Instant::now());
-    let produced = load.produce(TOPIC, bytes)?;
-    report.add(
-        "produce, server CPU s/GB",
-        name,
-        (subject.cpu_seconds()? - before) / gigabytes,
-    );
-    report.add(
-        "produce, MB/s",
-        name,
-        bytes as f64 / 1e6 / began.elapsed().as_secs_f64(),
-    );
+    let bytes = options.mib_per_round << 20;
+    let mut end = 0;
+    let (cpu, time) = measure(subject, || {
+        end = load.produce(TOPIC, bytes)?;
+        Ok(())
+    })?;
+    report.add("produce, server CPU s/GB", name, cpu * 1e9 / bytes as f64);
+    report.add("produce, MB/s", name, bytes as f64 / 1e6 / time);
 
-    let (before, began) = (subject.cpu_seconds()?, Instant::now());
-    load.fetch(TOPIC, produced, bytes)?;
-    report.add(
-        "hot fetch, server CPU s/GB",
-        name,
-        (subject.cpu_seconds()? - before) / gigabytes,
-    );
-    report.add(
-        "hot fetch, MB/s",
-        name,
-        bytes as f64 / 1e6 / began.elapsed().as_secs_f64(),
-    );
+    let hot_bytes = bytes.min(HOT_BYTES);
+    let bytes = bytes * FETCH_FACTOR;
+    let (cpu, time) = measure(subject, || load.fetch(TOPIC, end, hot_bytes, bytes))?;
+    report.add("hot fetch, server CPU s/GB", name, cpu * 1e9 / bytes as f64);
+    report.add("hot fetch, MB/s", name, bytes as f64 / 1e6 / time);
 
-    if subject.kind != Kind::Floor {
-        let requests = 100_000;
-        let before = subject.cpu_seconds()?;
-        load.produce_small(TOPIC, requests)?;
-        let cpu = (subject.cpu_seconds()? - before).max(0.01);
-        report.add(
-            "small produce, requests per CPU s",
-            name,
-            f64::from(requests) / cpu,
-        );
-    }
+    let requests = 100_000;
+    let (cpu, _) = measure(subject, || load.produce_small(TOPIC, requests))?;
+    report.add(
+        "small produce, requests per CPU s",
+        name,
+        f64::from(requests) / cpu,
+    );
     Ok(())
+}
+
+/// Runs `load`; gives the subject's CPU seconds and the time that passed in seconds.
+fn measure(subject: &Subject, load: impl FnOnce() -> Result<()>) -> Result<(f64, f64)> {
+    let (before, began) = (subject.cpu_seconds()?, Instant::now());
+    load()?;
+    let time = began.elapsed().as_secs_f64();
+    Ok(((subject.cpu_seconds()? - before).max(0.01), time))
 }
 
 /// Start to the first acknowledged record, and what an idle node costs.
@@ -183,12 +196,14 @@ fn start_up(folder: &Path, options: Options, report: &mut Report) -> Result<()> 
         let began = Instant::now();
         let subject = Subject::start(Kind::Highwater, &data)?;
         let mut load = Load::connect(subject.port)?;
-        load.create_topic(TOPIC)?;
-        load.produce_small(TOPIC, 1)?;
+        load.create_topic(TOPIC, &[])?;
         let first = began.elapsed().as_secs_f64() * 1e3;
         report.add("start to first acknowledged record, ms", "highwater", first);
-        drop(load);
         if round == 0 {
+            for number in 1..IDLE_TOPICS {
+                load.create_topic(&format!("idle-{number}"), &[])?;
+            }
+            drop(load);
             idle(&subject, report)?;
         }
         subject.stop()?;

@@ -13,6 +13,9 @@ use crate::tree;
 const TICKS_PER_SECOND: f64 = 100.0;
 const PAGE_BYTES: u64 = 4096;
 
+/// So that old segments go while the run is on (see `RETAINED_BYTES`).
+const RETENTION_CHECK: &str = "log.retention.check.interval.ms=300";
+
 /// Which program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -55,11 +58,12 @@ impl Subject {
             }
             Kind::Highwater => {
                 let mut command = Command::new(release_binary("highwater"));
-                command
-                    .arg("start")
-                    .arg("--data")
-                    .arg(data)
-                    .args(["--listen", "127.0.0.1:0"]);
+                command.arg("start").arg("--data").arg(data).args([
+                    "--listen",
+                    "127.0.0.1:0",
+                    "--set",
+                    RETENTION_CHECK,
+                ]);
                 Self::with_port_line(kind, command, |line| {
                     let rest = line.strip_prefix("highwater ready bootstrap=127.0.0.1:")?;
                     rest.split(' ').next()?.parse().ok()
@@ -100,7 +104,7 @@ impl Subject {
              listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}\n\
              controller.listener.names=CONTROLLER\n\
              listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT\n\
-             log.dirs={}\noffsets.topic.replication.factor=1\n",
+             log.dirs={}\noffsets.topic.replication.factor=1\n{RETENTION_CHECK}\n",
             data.join("log").display()
         );
         std::fs::write(&properties, text)?;

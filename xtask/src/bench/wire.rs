@@ -5,14 +5,15 @@
     reason = "frames of at most some 64 KiB"
 )]
 
+const CLIENT_ID: &str = "bench";
+
 /// A request frame, its 4-byte length included.
 fn frame(api_key: i16, version: i16, correlation_id: i32, body: &[u8]) -> Vec<u8> {
-    let client = b"bench";
     let mut frame = vec![0; 4];
     frame.extend_from_slice(&api_key.to_be_bytes());
     frame.extend_from_slice(&version.to_be_bytes());
     frame.extend_from_slice(&correlation_id.to_be_bytes());
-    string(&mut frame, client);
+    string(&mut frame, CLIENT_ID.as_bytes());
     frame.extend_from_slice(body);
     let length = (frame.len() as i32 - 4).to_be_bytes();
     frame.splice(0..4, length);
@@ -32,6 +33,13 @@ pub(super) fn produce(topic: &str, batch: &[u8], correlation_id: i32) -> Vec<u8>
     body.extend_from_slice(&(batch.len() as i32).to_be_bytes());
     body.extend_from_slice(batch);
     frame(0, 7, correlation_id, &body)
+}
+
+/// Where the batch is in a Produce v7 request (after its length): key, version, correlation id,
+/// client id, no transactional id, acks, timeout, one topic, its name, one partition, its number,
+/// the length of the batch.
+pub(super) const fn produce_batch_at(topic: &str) -> usize {
+    2 + 2 + 4 + 2 + CLIENT_ID.len() + 2 + 2 + 4 + 4 + 2 + topic.len() + 4 + 4 + 4
 }
 
 /// Fetch v11 without a session from partition 0, at most `bytes_max`.
@@ -58,14 +66,18 @@ pub(super) fn fetch(topic: &str, offset: i64, bytes_max: i32) -> Vec<u8> {
 }
 
 /// CreateTopics v4 of one topic with one partition.
-pub(super) fn create_topic(topic: &str) -> Vec<u8> {
+pub(super) fn create_topic(topic: &str, configs: &[(&str, String)]) -> Vec<u8> {
     let mut body = Vec::new();
     body.extend_from_slice(&1_i32.to_be_bytes());
     string(&mut body, topic.as_bytes());
     body.extend_from_slice(&1_i32.to_be_bytes());
     body.extend_from_slice(&1_i16.to_be_bytes());
     body.extend_from_slice(&0_i32.to_be_bytes());
-    body.extend_from_slice(&0_i32.to_be_bytes());
+    body.extend_from_slice(&(configs.len() as i32).to_be_bytes());
+    for (key, value) in configs {
+        string(&mut body, key.as_bytes());
+        string(&mut body, value.as_bytes());
+    }
     body.extend_from_slice(&30_000_i32.to_be_bytes());
     body.push(0);
     frame(19, 4, 0, &body)
