@@ -10,20 +10,11 @@ pub const VARLONG_BYTES_MAX: usize = 10;
 /// is cut short or longer than five bytes.
 #[inline]
 pub fn take_varint(bytes: &mut &[u8]) -> Option<i32> {
-    if let Some((&first, rest)) = bytes.split_first()
-        && first < 0x80
-    {
-        *bytes = rest;
-        return Some(unzigzag32(u32::from(first)));
-    }
     let mut value = 0_u32;
-    let mut rest = *bytes;
-    for shift in (0..35).step_by(7) {
-        let (&byte, tail) = rest.split_first()?;
-        rest = tail;
-        value |= u32::from(byte & 0x7f).checked_shl(shift).unwrap_or(0);
+    for (index, &byte) in bytes.iter().take(VARINT_BYTES_MAX).enumerate() {
+        value |= u32::from(byte & 0x7f) << (7 * index);
         if byte < 0x80 {
-            *bytes = rest;
+            *bytes = bytes.get(index + 1..).unwrap_or_default();
             return Some(unzigzag32(value));
         }
     }
@@ -35,13 +26,10 @@ pub fn take_varint(bytes: &mut &[u8]) -> Option<i32> {
 #[inline]
 pub fn take_varlong(bytes: &mut &[u8]) -> Option<i64> {
     let mut value = 0_u64;
-    let mut rest = *bytes;
-    for shift in (0..70).step_by(7) {
-        let (&byte, tail) = rest.split_first()?;
-        rest = tail;
-        value |= u64::from(byte & 0x7f).checked_shl(shift).unwrap_or(0);
+    for (index, &byte) in bytes.iter().take(VARLONG_BYTES_MAX).enumerate() {
+        value |= u64::from(byte & 0x7f) << (7 * index);
         if byte < 0x80 {
-            *bytes = rest;
+            *bytes = bytes.get(index + 1..).unwrap_or_default();
             return Some(unzigzag64(value));
         }
     }

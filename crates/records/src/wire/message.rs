@@ -4,6 +4,9 @@ use bytes::Bytes;
 
 use super::{DecodeError, EncodeError, Reader, Wire, Writer};
 
+/// Most answers take less, so that their bytes are allocated once.
+const USUAL_BYTES: usize = 256;
+
 /// A whole message: a request, a response, a header or a stored record. All are generated.
 pub trait Message: Wire + Clone + Default + PartialEq + fmt::Debug {
     /// Kafka's name of the message.
@@ -76,7 +79,7 @@ pub trait Message: Wire + Clone + Default + PartialEq + fmt::Debug {
     /// # Errors
     /// As [`Message::encode`].
     fn to_bytes(&self, version: i16) -> Result<Bytes, EncodeError> {
-        let mut w = Writer::new();
+        let mut w = Writer::with_capacity(USUAL_BYTES);
         self.encode(&mut w, version)?;
         Ok(w.into_bytes())
     }
