@@ -1,6 +1,7 @@
 use std::io::IoSlice;
+use std::path::Path;
 
-use highwater_disk::{Disk, DiskError, DiskFile as _};
+use highwater_disk::{Disk, DiskError, DiskFile as _, OpenMode};
 use highwater_records::{
     BATCH_HEADER_BYTES, Batch, BatchError, BatchHeader, Batches, EndTransactionMarker,
     TimestampType, Validated, stamp,
@@ -9,6 +10,7 @@ use highwater_types::{LeaderEpoch, Now, Offset, WallMs};
 
 use super::{Fence, PartitionLog};
 use crate::error::AppendError;
+use crate::names::{FileKind, segment_file};
 use crate::producer_state::{Check, MarkerKind, ProducerBatch, ProducerOrigin, TransactionMarker};
 use crate::segment::LogSegment;
 use crate::segment::scan::parse_header;
@@ -193,11 +195,25 @@ impl<D: Disk> PartitionLog<D> {
         self.recent.clear();
         self.flush.names_changed = true;
         self.flush.rolled = true;
-        self.flush
-            .snapshots
-            .push((base_offset, self.producers.encode_snapshot()));
+        self.keep_snapshot(base_offset);
         self.assert_invariants();
         Ok(())
+    }
+
+    /// Notes the producers as they are at the base of a segment.
+    pub(super) fn keep_snapshot(&mut self, base_offset: Offset) {
+        let first = self.segments.front().map(|segment| segment.base_offset);
+        if self.producers.is_empty() && first == Some(base_offset) {
+            // A log that begins here had no producers before.
+            return;
+        }
+        let bytes = self.producers.encode_snapshot();
+        // If that fails, the next sync job writes it and says so.
+        let _ = write_snapshot(&self.disk, &self.dir, base_offset, &bytes);
+        self.flush
+            .snapshots
+            .retain(|(offset, _)| *offset < base_offset);
+        self.flush.snapshots.push((base_offset, bytes));
     }
 
     fn check_size(&self, size_bytes: u64) -> Result<(), AppendError> {
@@ -282,6 +298,20 @@ impl<D: Disk> PartitionLog<D> {
             self.active_mut().add_aborted(aborted);
         }
     }
+}
+
+/// Writes a producer snapshot into the page cache, so that it outlives the process: retention may
+/// soon remove what it was made of. A sync job makes it durable.
+pub(crate) fn write_snapshot<D: Disk>(
+    disk: &D,
+    dir: &Path,
+    offset: Offset,
+    bytes: &[u8],
+) -> Result<(), DiskError> {
+    let path = segment_file(dir, offset, FileKind::Snapshot);
+    let file = disk.open(&path, OpenMode::Create)?;
+    file.write_at(0, &[IoSlice::new(bytes)])?;
+    file.set_len(bytes.len() as u64)
 }
 
 /// Whole batches that wait to be written at once.

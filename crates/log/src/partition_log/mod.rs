@@ -18,7 +18,7 @@ use highwater_types::{
 };
 
 pub use self::append::{Appended, Origin};
-pub(crate) use self::append::{MARKER_BYTES_MAX, producer_batch};
+pub(crate) use self::append::{MARKER_BYTES_MAX, producer_batch, write_snapshot};
 pub use self::close::{CloseLog, Closed, DeleteLog};
 pub use self::read::{FileRegion, LocalRead, ReadResult};
 use self::recent::Recent;

@@ -231,11 +231,17 @@ impl<D: Disk> PartitionLog<D> {
         files: &mut RemovedFiles<D>,
     ) -> Result<(), DiskError> {
         for kind in FileKind::ALL {
+            if why == Retire::Truncated && kind == FileKind::Snapshot {
+                // The state below a cut at this base is still right; the caller judges.
+                continue;
+            }
             files.retire(&segment_file(&self.dir, base_offset, kind), why)?;
         }
-        self.flush
-            .snapshots
-            .retain(|(offset, _)| *offset != base_offset);
+        if why == Retire::Deleted {
+            self.flush
+                .snapshots
+                .retain(|(offset, _)| *offset != base_offset);
+        }
         Ok(())
     }
 }

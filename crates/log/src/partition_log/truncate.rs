@@ -41,6 +41,8 @@ impl<D: Disk> PartitionLog<D> {
         self.begin_segment(now, end)?;
         self.cut_the_rest(end);
         self.roll_producers_back(end, &mut files)?;
+        // Each segment but the first has a snapshot at its base.
+        self.keep_snapshot(end);
         self.assert_invariants();
         Ok(files)
     }

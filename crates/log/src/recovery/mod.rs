@@ -17,7 +17,7 @@ use self::segments::{Segments, SegmentsFound};
 use crate::checkpoint::partition_metadata;
 use crate::config::LogConfig;
 use crate::names::{FileKind, segment_file};
-use crate::partition_log::{LogParts, PartitionLog};
+use crate::partition_log::{LogParts, PartitionLog, write_snapshot};
 use crate::segment::LogSegment;
 
 /// Opens the log of one partition, or makes it.
@@ -178,6 +178,9 @@ impl<D: Disk> OpenLog<D> {
         }
         let end = self.settle_end(&mut found)?;
         self.remove_stray_snapshots(&files, &found, first_scanned, b)?;
+        for (offset, bytes) in &producers.snapshots {
+            write_snapshot(&self.disk, &self.dir, *offset, bytes)?;
+        }
         found.damage.clamp(log_start_offset, end);
         let flushed_offset = if self.clean_shutdown && found.cut_bytes == 0 {
             end
@@ -218,6 +221,7 @@ impl<D: Disk> OpenLog<D> {
             let finding = Finding::StartBeyondEnd {
                 log_start_offset: said,
                 log_end_offset: end,
+                high_watermark: self.high_watermark,
             };
             report.add(finding);
             for segment in std::mem::take(&mut found.opened) {

@@ -6,7 +6,7 @@ use highwater_types::Offset;
 
 use super::report::{Finding, RecoveryReport};
 use crate::names::{FileKind, segment_file};
-use crate::producer_state::ProducerState;
+use crate::producer_state::{CompletedTransaction, ProducerState};
 use crate::replay::replay;
 use crate::segment::LogSegment;
 
@@ -55,31 +55,23 @@ pub(super) fn load<D: Disk>(
     if newest.as_ref().is_some_and(ProducerState::has_seen_marker) {
         find_missing_transactions(&mut context, segments);
     }
-    let bound = context
-        .without_transactions
-        .first()
-        .map_or(usable, |first| *first.min(&usable));
-    let start = if bound < usable {
-        newest_snapshot(&context, bound, report)?
-    } else {
-        newest.clone()
-    };
     let first = segments.first().map_or(end, |segment| segment.base_offset);
-    let mut state = start.unwrap_or_else(|| ProducerState::new(first));
+    let mut state = newest.unwrap_or_else(|| ProducerState::new(first));
     let from = state.end_offset();
+    let mut found = transactions_before(&context, segments, from, report)?;
     let mut snapshots = Vec::new();
-    let mut found = Vec::new();
     for segment in segments.iter() {
-        if segment.base_offset > from
-            && context
-                .first_scanned
-                .is_some_and(|it| segment.base_offset > it)
-        {
+        // What is there may not be durable yet: a process was killed before it could see to it.
+        let is_scanned = context
+            .first_scanned
+            .is_some_and(|it| segment.base_offset >= it);
+        let has_state = segment.base_offset > first || !state.is_empty();
+        if is_scanned && segment.base_offset >= from && has_state {
             state.advance_end(segment.base_offset);
             snapshots.push((segment.base_offset, state.encode_snapshot()));
         }
         replay(&mut state, [segment], |base, ended| {
-            found.push((base, ended))
+            found.push((base, ended));
         })?;
     }
     for (base, ended) in found {
@@ -101,16 +93,39 @@ pub(super) fn load<D: Disk>(
             segment.add_aborted(aborted);
         }
     }
-    if let Some(newest) = newest.filter(|_| is_current && usable == end) {
-        // The replay was for transaction indexes alone.
-        state = newest;
-    }
     state.advance_end(end);
     state.advance_log_start(context.log_start_offset);
     if context.first_scanned.is_none() && !is_current && from < end && has_batches(segments, from) {
         report.add(Finding::ProducersRebuilt { from, to: end });
     }
     Ok(Producers { state, snapshots })
+}
+
+/// The transactions that ended below `from` in segments whose transaction index is missing. What
+/// is replayed for them is not the state that counts: an older snapshot may know less.
+fn transactions_before<D: Disk>(
+    context: &Context<'_, D>,
+    segments: &[LogSegment<D>],
+    from: Offset,
+    report: &mut RecoveryReport,
+) -> Result<Vec<(Offset, CompletedTransaction)>, DiskError> {
+    let mut found = Vec::new();
+    let missing = context.without_transactions.first().copied();
+    let Some(missing) = missing.filter(|missing| *missing < from) else {
+        return Ok(found);
+    };
+    let start = newest_snapshot(context, missing, report)?;
+    let first = segments
+        .first()
+        .map_or(missing, |segment| segment.base_offset);
+    let mut state = start.unwrap_or_else(|| ProducerState::new(first));
+    let before = segments.iter().filter(|segment| segment.base_offset < from);
+    replay(&mut state, before, |base, ended| {
+        if ended.last_offset < from {
+            found.push((base, ended));
+        }
+    })?;
+    Ok(found)
 }
 
 /// The newest good snapshot at or below `usable`. Bad ones are removed.
@@ -131,11 +146,11 @@ fn newest_snapshot<D: Disk>(
         match ProducerState::decode_snapshot(&bytes, *offset) {
             Ok(state) => return Ok(Some(state)),
             Err(why) => {
-                let why = why.to_string();
-                report.add(Finding::SnapshotDropped {
-                    offset: *offset,
-                    why,
-                });
+                let was_unsynced = context.first_scanned == Some(*offset);
+                if !was_unsynced {
+                    let (offset, why) = (*offset, why.to_string());
+                    report.add(Finding::SnapshotDropped { offset, why });
+                }
                 context.disk.remove(&path, context.b)?;
             }
         }
@@ -151,6 +166,7 @@ fn find_missing_transactions<D: Disk>(context: &mut Context<'_, D>, segments: &[
         .iter()
         .rev()
         .filter(|segment| segment.transactions.is_empty())
+        .filter(|segment| segment.end_offset > context.log_start_offset)
     {
         let Some(rest) = left.checked_sub(segment.size) else {
             break;

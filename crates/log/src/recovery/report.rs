@@ -106,12 +106,15 @@ pub enum Finding {
         /// Exclusive end.
         to: Offset,
     },
-    /// The log start offset lies above the log end: all segments went.
+    /// The log start offset lies above the log end: what is left was deleted before the stop, and
+    /// all segments went.
     StartBeyondEnd {
         /// The checkpointed log start.
         log_start_offset: Offset,
         /// Where the log ended.
         log_end_offset: Offset,
+        /// The checkpointed high watermark, which no log start passes.
+        high_watermark: Offset,
     },
     /// Files that belong to no segment, or that waited to be removed, are removed.
     Removed {
@@ -159,8 +162,18 @@ impl Finding {
             | Self::SnapshotDropped { .. }
             | Self::ProducersRebuilt { .. } => Severity::Repaired,
             Self::Damage { .. } => Severity::Damage,
-            Self::UnflushedLoss { .. } | Self::FlushedLoss { .. } | Self::StartBeyondEnd { .. } => {
-                Severity::Loss
+            Self::UnflushedLoss { .. } | Self::FlushedLoss { .. } => Severity::Loss,
+            // A log start above the high watermark is not to be believed, and yet it counts.
+            Self::StartBeyondEnd {
+                log_start_offset,
+                high_watermark,
+                ..
+            } => {
+                if high_watermark.raw() < log_start_offset.raw() {
+                    Severity::Loss
+                } else {
+                    Severity::Normal
+                }
             }
         }
     }
@@ -228,9 +241,10 @@ impl fmt::Display for Finding {
             Self::StartBeyondEnd {
                 log_start_offset,
                 log_end_offset,
+                ..
             } => write!(
                 f,
-                "LOSS: log start {log_start_offset} lies above log end {log_end_offset}, begun anew"
+                "log start {log_start_offset} lies above log end {log_end_offset}, begun anew"
             ),
             repaired => repaired.fmt_repaired(f),
         }

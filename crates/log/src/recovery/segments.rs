@@ -45,6 +45,8 @@ pub(super) struct Segments<'a, D: Disk> {
     /// Offsets are missing between or inside batches, as compaction leaves them, whatever the
     /// topic is configured to now.
     looks_compacted: bool,
+    /// The newest segment whose end a later one replaces.
+    superseded: Option<Offset>,
 }
 
 /// What to do about bytes that are no batch.
@@ -78,6 +80,7 @@ impl<'a, D: Disk> Segments<'a, D> {
                 is_tail_damaged: false,
             },
             looks_compacted: open.config.compacts,
+            superseded: None,
         };
         let to_scan = files
             .segments
@@ -168,6 +171,7 @@ impl<'a, D: Disk> Segments<'a, D> {
                     });
                     segment.file()?.set_len(position)?;
                     segment.is_dirty = true;
+                    self.superseded = Some(segment.base_offset);
                     return Ok(false);
                 }
                 Found::Batch(batch) if self.is_stale(&batch, expected) => {
@@ -245,6 +249,10 @@ impl<'a, D: Disk> Segments<'a, D> {
         next: Option<Offset>,
     ) -> Result<Verdict, DiskError> {
         let at = segment.end_offset;
+        if next == Some(at) {
+            // No record is missing: the next segment begins here.
+            return Ok(Verdict::Keep(None));
+        }
         let was_closed = self.open.clean_shutdown && next.is_some();
         let is_flushed = at < self.open.recovery_point || was_closed;
         if !is_flushed && at >= self.open.high_watermark {
@@ -381,17 +389,20 @@ impl<'a, D: Disk> Segments<'a, D> {
             return false;
         };
         let (base_offset, from) = (last.base_offset, last.end_offset);
-        let was_deleted = files.deleted.range(from..next).next().is_some();
-        if from >= next
+        // What lies below the log start was deleted; so was it where files wait to be removed and
+        // the log start is not known to lie in between.
+        let missing = from.max(self.open.log_start_offset);
+        let was_deleted = missing == from && files.deleted.range(from..next).next().is_some();
+        if missing >= next
             || was_deleted
             || self.open.clean_shutdown
             || self.looks_compacted
-            || from < self.open.recovery_point
+            || missing < self.open.recovery_point
         {
             return false;
         }
         let what = "no segment";
-        if from >= self.open.high_watermark {
+        if missing >= self.open.high_watermark {
             self.report.add(Finding::TornTail {
                 base_offset,
                 end: from,
@@ -400,7 +411,10 @@ impl<'a, D: Disk> Segments<'a, D> {
             });
             return true;
         }
-        let range = DamagedRange { from, to: next };
+        let range = DamagedRange {
+            from: missing,
+            to: next,
+        };
         self.found.damage.add(range);
         self.report.add(Finding::Damage {
             base_offset,
@@ -422,12 +436,17 @@ impl<'a, D: Disk> Segments<'a, D> {
         let open = self.open;
         let mut segment = LogSegment::over(&open.disk, &open.dir, base, open.now.wall);
         segment.is_dirty = false;
+        // It was rolled after the flush that made its records durable, not its indexes.
+        let was_closed_late = !open.clean_shutdown && next == Some(open.recovery_point);
+        // Retention may have begun to take its files away.
+        let is_expired = next.is_some_and(|next| next <= open.log_start_offset);
+        let is_silent = was_closed_late || is_expired;
         let limit = next.unwrap_or(Offset::MAX);
         let mut position = 0;
         match segment.load_indexes(files.log, files.index, files.time_index, limit)? {
             Ok(()) => position = segment.size,
             Err(bad) => {
-                if !bad.is_usual {
+                if !bad.is_usual && !is_silent {
                     let (file, why) = (bad.file, bad.why);
                     self.report.add(Finding::IndexRebuilt {
                         base_offset: base,
@@ -447,18 +466,28 @@ impl<'a, D: Disk> Segments<'a, D> {
         };
         let is_cut = self.read_on(&mut segment, &mut scanner, position, files, next)?;
         if !segment.indexes_dirty && segment.lacks_time_entry() {
-            let why = "it lacks the greatest timestamp";
-            self.report.add(Finding::IndexRebuilt {
-                base_offset: base,
-                file: "timeindex",
-                why,
-            });
+            if !is_silent {
+                let why = "it lacks the greatest timestamp";
+                self.report.add(Finding::IndexRebuilt {
+                    base_offset: base,
+                    file: "timeindex",
+                    why,
+                });
+            }
             segment.indexes_dirty = true;
         }
-        self.load_transactions(&mut segment, files)?;
+        self.load_transactions(&mut segment, files, is_silent)?;
         if segment.indexes_dirty {
             segment.finish()?;
         }
+        if self.superseded == Some(base) {
+            // Indexes of what had been cut are no damage.
+            let rebuilt = |it: &Finding| matches!(it, Finding::IndexRebuilt { base_offset, .. } if *base_offset == base);
+            self.report.findings.retain(|finding| !rebuilt(finding));
+        }
+        // Right in the page cache is not yet right on the disk.
+        segment.indexes_dirty |= was_closed_late;
+        segment.is_dirty |= was_closed_late;
         if next.is_some() {
             segment.release();
         }
@@ -470,6 +499,7 @@ impl<'a, D: Disk> Segments<'a, D> {
         &mut self,
         segment: &mut LogSegment<D>,
         files: &SegmentFiles,
+        is_silent: bool,
     ) -> Result<(), DiskError> {
         let Some(len) = files.transactions.filter(|len| *len > 0) else {
             return Ok(());
@@ -488,11 +518,13 @@ impl<'a, D: Disk> Segments<'a, D> {
             Ok(_) => "it points behind the end of its segment",
             Err(_) => "its bytes are no transaction index",
         };
-        self.report.add(Finding::IndexRebuilt {
-            base_offset,
-            file: "txnindex",
-            why,
-        });
+        if !is_silent {
+            self.report.add(Finding::IndexRebuilt {
+                base_offset,
+                file: "txnindex",
+                why,
+            });
+        }
         segment.replace_transactions(TransactionIndex::new());
         self.found.without_transactions.insert(base_offset);
         Ok(())

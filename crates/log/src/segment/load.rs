@@ -42,7 +42,7 @@ impl<D: Disk> LogSegment<D> {
         self.size = log;
         let result = self.load_offset_index(log, index, limit)?;
         let result = match result {
-            Ok(()) => self.load_time_index(time_index)?,
+            Ok(()) => self.load_time_index(time_index, limit)?,
             Err(bad) => Err(bad),
         };
         self.size = self.offset_index.0.last().map_or(0, |entry| entry.position);
@@ -95,7 +95,11 @@ impl<D: Disk> LogSegment<D> {
         }
     }
 
-    fn load_time_index(&mut self, len: Option<u64>) -> Result<Result<(), IndexProblem>, DiskError> {
+    fn load_time_index(
+        &mut self,
+        len: Option<u64>,
+        limit: Offset,
+    ) -> Result<Result<(), IndexProblem>, DiskError> {
         let bad = |why| Ok(Err(IndexProblem::new("timeindex", why)));
         let Some(len) = len else {
             return bad("it was missing");
@@ -118,7 +122,10 @@ impl<D: Disk> LogSegment<D> {
                 Ok(Ok(()))
             };
         };
-        if last.offset < self.base_offset || first.is_some_and(|first| last.timestamp < first) {
+        if last.offset < self.base_offset
+            || last.offset >= limit
+            || first.is_some_and(|first| last.timestamp < first)
+        {
             return bad("its last entry does not fit the segment");
         }
         match self.locate(last.offset)? {

@@ -299,7 +299,7 @@ impl<D: Disk> LogSegment<D> {
             Arc::clone(self.offset_index.0.file().open()?),
             Arc::clone(self.time_index.0.file().open()?),
         ];
-        if !self.transactions.is_empty() {
+        if self.transaction_file.exists()? {
             files.push(Arc::clone(self.transaction_file.open()?));
         }
         Ok(files)

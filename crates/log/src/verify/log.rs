@@ -390,8 +390,13 @@ fn check_start(bounds: &Bounds, known: &Checkpointed, findings: &mut Findings<'_
     };
     if start > bounds.end {
         let what = format!("the log starts at {start}, beyond its end: every segment goes");
-        let lost = (Severity::Loss, BrokerAction::CutAndAlarm);
-        findings.add(lost, "", At::offset(start), what);
+        // No log start passes the high watermark: such a one is not to be believed.
+        let judged = if known.high_watermark.is_some_and(|it| it >= start) {
+            (Severity::Normal, BrokerAction::Cut)
+        } else {
+            (Severity::Loss, BrokerAction::CutAndAlarm)
+        };
+        findings.add(judged, "", At::offset(start), what);
     } else if start < bounds.first_base {
         let what = format!("the log start {start} is below the first segment");
         findings.repair(BrokerAction::Clamp, "", At::offset(start), what);

@@ -1,7 +1,15 @@
 //! What an owner knows of its log, and what must be true of a log whatever happened to it.
 
-#![allow(dead_code, unreachable_pub, reason = "each test file uses a part of it")]
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests")]
+#![allow(
+    dead_code,
+    unreachable_pub,
+    reason = "each test file uses a part of it"
+)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "helpers of tests"
+)]
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -116,6 +124,10 @@ pub fn check_log(log: &mut Log, known: &Known, what: &str) {
             found.insert(base, batch.bytes().to_vec());
             next = batch.header().next_offset().raw();
         }
+        if next == from && from < known.retained {
+            // What was deleted up to the end may leave a hole there.
+            break;
+        }
         assert!(next > from, "{what}: nothing at {from}, end {end}");
         from = next;
     }
@@ -165,6 +177,9 @@ fn check_look_ups(log: &mut Log, known: &Known, what: &str) {
     let (start, end) = (log.log_start_offset().raw(), log.log_end_offset().raw());
     for offset in (start..end).step_by(3) {
         let (bytes, local) = read(log, offset, end, 1).unwrap();
+        if bytes.is_empty() && offset < known.retained {
+            continue;
+        }
         let batch = Batch::parse(&bytes).unwrap();
         assert!(
             at(offset) < batch.header().next_offset(),
@@ -179,4 +194,3 @@ fn check_look_ups(log: &mut Log, known: &Known, what: &str) {
         Err(ReadError::OutOfRange { .. })
     ));
 }
-
