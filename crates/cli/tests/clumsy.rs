@@ -4,7 +4,9 @@
 mod support;
 
 use std::fs;
+use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use highwater_types::ErrorCode;
 use support::{Node, batch, highwater, run};
@@ -112,4 +114,65 @@ fn an_address_that_is_none_is_wrong_usage() {
         "{error}"
     );
     assert!(!Path::new(&data).exists(), "nothing was written");
+}
+
+#[test]
+fn a_node_whose_standard_error_takes_nothing_serves_on() {
+    let root = tempdir().expect("temporary directory");
+    let data = root.path().join("data");
+    let node = Node::start(&data, &[]);
+    node.connect().topic("orders");
+    drop(node);
+    let full = fs::OpenOptions::new()
+        .write(true)
+        .open("/dev/full")
+        .expect("a full device");
+    let mut command = highwater();
+    command.args(["start", "--listen", "127.0.0.1:0", "--data", &text(&data)]);
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(full);
+    let mut child = command.spawn().expect("the binary runs");
+    let mut line = String::new();
+    let stdout = child.stdout.take().expect("piped");
+    BufReader::new(stdout).read_line(&mut line).expect("a line");
+    assert!(line.starts_with("highwater ready"), "{line}");
+    let stop = Command::new("kill")
+        .args(["-TERM", &child.id().to_string()])
+        .status();
+    assert!(stop.expect("kill runs").success());
+    assert!(child.wait().expect("it ends").success());
+}
+
+#[test]
+fn a_limit_of_file_sizes_is_an_error_and_no_end() {
+    let root = tempdir().expect("temporary directory");
+    let data = root.path().join("data");
+    let mut command = Command::new("sh");
+    let start = format!(
+        "ulimit -f 400; exec {} start --listen 127.0.0.1:0 --data {}",
+        env!("CARGO_BIN_EXE_highwater"),
+        data.display()
+    );
+    command.args(["-c", &start]);
+    let node = Node::spawn(command, &data).expect("a node");
+    let mut client = node.connect();
+    let (large, small) = (client.topic("large"), client.topic("small"));
+    let value = "x".repeat(100_000);
+    let codes: Vec<ErrorCode> = (0..10)
+        .map(|_| client.produce(large, 0, batch(&[&value])).0)
+        .collect();
+    assert_eq!(codes.first(), Some(&ErrorCode::NONE));
+    assert_eq!(
+        codes.last(),
+        Some(&ErrorCode::KAFKA_STORAGE_ERROR),
+        "{codes:?}"
+    );
+    assert_eq!(client.produce(small, 0, batch(&["a"])).0, ErrorCode::NONE);
+    let kept = codes
+        .iter()
+        .filter(|code| **code == ErrorCode::NONE)
+        .count();
+    assert_eq!(client.read_all(large, 0).len(), kept);
 }

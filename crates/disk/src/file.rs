@@ -5,12 +5,12 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, IoSlice, IoSliceMut};
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::{FileExt as _, MetadataExt as _};
+use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rustix::fs::{FlockOperation, fcntl_lock, fdatasync, statvfs};
+use rustix::fs::{FlockOperation, OFlags, fcntl_lock, fdatasync, statvfs};
 use rustix::io::{Errno, ReadWriteFlags, preadv2, pwritev};
 
 use crate::api::LOCK_FILE;
@@ -118,20 +118,22 @@ impl Disk for FileDisk {
                 options.write(true).create_new(true);
             }
         }
+        // Opening a pipe would wait for whoever is at its other end.
+        options.custom_flags(OFlags::NONBLOCK.bits().cast_signed());
         let file = options
             .open(full)
             .map_err(|why| error(DiskOp::Open, path, &why))?;
         let meta = file
             .metadata()
             .map_err(|why| error(DiskOp::Open, path, &why))?;
-        if meta.is_dir() {
+        if !meta.is_file() {
             let kind = DiskErrorKind::WrongKind;
-            return Err(DiskError::new(
-                DiskOp::Open,
-                path,
-                kind,
-                "it is a directory",
-            ));
+            let what = if meta.is_dir() {
+                "it is a directory"
+            } else {
+                "it is no regular file"
+            };
+            return Err(DiskError::new(DiskOp::Open, path, kind, what));
         }
         let path = path.to_path_buf();
         Ok(Arc::new(FileFile {

@@ -68,3 +68,20 @@ fn another_process_is_excluded_and_its_death_frees_the_lock() {
     drop(lock);
     assert!(!dir.path().join(".lock").exists(), "a clean end removes it");
 }
+
+#[test]
+fn what_is_no_regular_file_is_refused_and_never_waited_for() {
+    use highwater_disk::OpenMode;
+    let dir = tempfile::tempdir().expect("a directory for the test");
+    let disk = FileDisk::open(dir.path()).expect("it is there");
+    let pipe = dir.path().join("0.log");
+    let made = Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.expect("mkfifo runs").success());
+    std::os::unix::fs::symlink("/dev/zero", dir.path().join("1.log")).expect("linked");
+    for name in ["0.log", "1.log"] {
+        for mode in [OpenMode::Read, OpenMode::Create] {
+            let why = disk.open(Path::new(name), mode).expect_err("no file");
+            assert!(why.to_string().contains("no regular file"), "{name}: {why}");
+        }
+    }
+}

@@ -13,7 +13,7 @@ use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::Notify;
 
 use crate::limits::Counted;
-use crate::memory::{BufferPool, ConnShare};
+use crate::memory::{BufferPool, ConnShare, FEW_BYTES};
 use crate::settings::SocketSettings;
 use crate::socket::frames::{FrameError, Frames, Prepared};
 use crate::socket::outgoing::{Outgoing, SendError, Sent};
@@ -22,6 +22,9 @@ use crate::socket::outgoing::{Outgoing, SendError, Sent};
 const FRAME_TIME_MAX: Millis = Millis::new(60_000);
 /// Slower than any real link, in bytes.
 const FRAME_BYTES_PER_SECOND_MIN: u64 = 16 * 1024;
+
+/// How long a connection is looked at that holds memory which others wait for.
+const LOOK_TIME: Millis = Millis::new(5_000);
 
 /// One connection on its thread: the socket's halves of work around the `Connection` core.
 #[derive(Debug)]
@@ -49,6 +52,10 @@ struct ConnState {
     warming: bool,
     /// The budget was used up at the last attempt to read.
     no_memory: bool,
+    /// It waits for memory, so that a slow frame is not its fault.
+    starves: bool,
+    /// While memory is short: since when it is looked at, and what it had of its frame then.
+    look: Option<(Mono, usize)>,
     muted_until: Option<Mono>,
     /// Nothing is read any more; closed once all is sent.
     closing: bool,
@@ -111,6 +118,8 @@ impl Conn {
             blocked: false,
             warming: false,
             no_memory: false,
+            starves: false,
+            look: None,
             muted_until: None,
             closing: false,
             closed: false,
@@ -151,11 +160,11 @@ impl Conn {
         if state.closed || state.closing && state.outgoing.is_empty() {
             return Next::Close;
         }
+        if state.goes_on() {
+            return Next::Feed;
+        }
         if !state.outgoing.is_empty() && !state.blocked && !state.warming {
             return Next::Flush;
-        }
-        if state.may_take_frame() && state.frames.has_next() {
-            return Next::Feed;
         }
         let wanted = state.wanted(&self.share, self.share_bytes_max);
         // Memory is looked for again at the next wake-up.
@@ -179,7 +188,7 @@ impl Conn {
         let changed = state.closed
             || state.closing && state.outgoing.is_empty()
             || unblocked
-            || state.may_take_frame() && state.frames.has_next()
+            || state.goes_on()
             || state.wanted(&self.share, self.share_bytes_max) != waiting;
         if changed {
             self.wake().notify_one();
@@ -211,9 +220,11 @@ impl Conn {
             Ok(Some(_)) => {
                 state.frames.filled();
                 state.active = now;
+                state.starves = false;
                 let partial = state.frames.partial_bytes() > 0;
                 if !partial || state.frames.has_next() {
                     state.frame_began = partial.then_some(now);
+                    state.look = None;
                 } else {
                     state.frame_began.get_or_insert(now);
                 }
@@ -221,6 +232,7 @@ impl Conn {
             }
             Ok(None) => {
                 state.no_memory = true;
+                state.starves = true;
                 state.frames.wait_for_memory();
                 Ok(true)
             }
@@ -306,10 +318,12 @@ impl Conn {
         state.outgoing.warmed();
     }
 
-    /// Sends what the socket takes. Gives a region that has to be read from the disk first.
+    /// Sends what the socket takes, unless the next request goes first, whose answer then leaves
+    /// with this one. Gives a region that has to be read from the disk first.
     pub(crate) fn flush(&self, now: Mono) -> Result<Option<Region<FileFile>>, SendError> {
         let mut state = self.state.borrow_mut();
-        if state.blocked || state.warming || state.outgoing.is_empty() {
+        let waits = state.blocked || state.warming || state.goes_on();
+        if waits || state.outgoing.is_empty() {
             return Ok(None);
         }
         let before = state.outgoing.sent_bytes();
@@ -336,12 +350,15 @@ impl Conn {
 
     /// Whether a time limit is over.
     pub(crate) fn overdue(&self, now: Mono, settings: &SocketSettings) -> Option<Overdue> {
-        let state = self.state.borrow();
+        let mut state = self.state.borrow_mut();
+        if state.blocks_others(now) {
+            return Some(Overdue::Frame);
+        }
         if let Some(began) = state.frame_began {
             let age = now.since(began);
             let received = state.frames.partial_bytes() as u64;
             let due = age.as_u64() / 1000 * FRAME_BYTES_PER_SECOND_MIN;
-            if age > FRAME_TIME_MAX && received < due && !state.no_memory {
+            if age > FRAME_TIME_MAX && received < due && !state.starves {
                 return Some(Overdue::Frame);
             }
         }
@@ -357,13 +374,39 @@ impl Conn {
 }
 
 impl ConnState {
-    /// Whether the next frame may go to the core: one answer is in flight at a time (RE-04).
+    /// Whether others wait for memory that it holds for a frame which hardly grows.
+    fn blocks_others(&mut self, now: Mono) -> bool {
+        let holds = self.frame_began.is_some() && self.frames.partial_held() > FEW_BYTES;
+        if !holds || self.starves || !self.frames.is_memory_short() {
+            self.look = None;
+            return false;
+        }
+        let bytes = self.frames.partial_bytes();
+        let (since, before) = *self.look.get_or_insert((now, bytes));
+        let span = now.since(since);
+        if span < LOOK_TIME {
+            return false;
+        }
+        self.look = None;
+        let due = span.as_u64() / 1000 * FRAME_BYTES_PER_SECOND_MIN;
+        (bytes.saturating_sub(before) as u64) < due
+    }
+
+    /// Whether the next frame may go to the core: one answer is in flight at a time (RE-04), but
+    /// short ones are gathered while the socket takes them.
     fn may_take_frame(&self) -> bool {
+        let stuck = self.blocked || self.warming;
+        let sent = self.outgoing.is_empty() || self.outgoing.is_short() && !stuck;
         !self.closing
             && !self.closed
             && self.muted_until.is_none()
-            && self.outgoing.is_empty()
+            && sent
             && self.core.wants_frames()
+    }
+
+    /// Whether a frame is there and may go to the core.
+    fn goes_on(&self) -> bool {
+        self.may_take_frame() && self.frames.has_next()
     }
 
     fn wanted(&self, share: &ConnShare, share_bytes_max: u64) -> Wanted {

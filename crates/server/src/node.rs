@@ -60,6 +60,9 @@ pub enum RunError {
         /// What the system said.
         why: io::Error,
     },
+    /// The node gave up by itself.
+    #[error("the node stopped by itself; the last error in its log says why")]
+    GaveUp,
     /// A second signal came.
     #[error(
         "stopped at once by a second signal; the next start recovers what was not closed cleanly"
@@ -120,6 +123,8 @@ impl BoundNode {
         let clock = Clock::start();
         let pools = (0..dirs.len()).map(|number| self.pool(number)).collect();
         let ready = self.ready();
+        let runtime = runtime("start the main runtime")?;
+        let _taken = runtime.block_on(async { take_file_size_signal() })?;
         let (config, seed) = (self.config.clone(), random_seed()?);
         let node = highwater_node::boot(config, dirs, clock.now(), seed, &b)?;
         for entry in &node.events {
@@ -134,7 +139,6 @@ impl BoundNode {
             shared,
             told,
         } = self.start_machines(node, clock, pools)?;
-        let runtime = runtime("start the main runtime")?;
         let done = LocalSet::new().block_on(
             &runtime,
             supervise(Arc::clone(&shared), told, self.listeners, ready, on_ready),
@@ -304,7 +308,7 @@ async fn supervise(
                     }
                 }
                 // Control ended by itself, or all threads did.
-                Some(Told::Stopped) | None => return Ok(()),
+                Some(Told::Stopped) | None => return Err(RunError::GaveUp),
             },
         }
     }
@@ -369,6 +373,17 @@ impl Signals {
             _ = self.interrupt.recv() => {}
         }
     }
+}
+
+/// Takes the signal of a write beyond the limit of file sizes (`ulimit -f`), which would end the
+/// process: the write then fails like one to a full disk.
+fn take_file_size_signal() -> Result<tokio::signal::unix::Signal, RunError> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let kind = SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw());
+    signal(kind).map_err(|why| RunError::System {
+        what: "take signals",
+        why,
+    })
 }
 
 /// Randomness of the system, for ids and jitter.

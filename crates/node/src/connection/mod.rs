@@ -20,11 +20,11 @@ pub const WAITING_REQUESTS_MAX: usize = 64;
 /// One client connection. Owns order, pipelining and back-pressure; does no IO.
 ///
 /// The owner, in this order: (1) while [`Connection::wants_frames`] and everything written before
-/// has been sent, reads a frame and calls [`Connection::handle_frame`] with it (without its
-/// length); (2) gives `Request`s to the machine of the connection and performs the other outputs
-/// in order; (3) feeds `Admitted` and `Answer` effects back; (4) on `Mute`, pauses reading for that
-/// long and then calls [`Connection::handle_unmuted`]; (5) on `Close`, or when the peer is gone,
-/// tells the machine `Closed` once and drops the connection.
+/// has been sent or is short, reads a frame and calls [`Connection::handle_frame`] with it
+/// (without its length); (2) gives `Request`s to the machine of the connection and performs the
+/// other outputs in order; (3) feeds `Admitted` and `Answer` effects back; (4) on `Mute`, pauses
+/// reading for that long and then calls [`Connection::handle_unmuted`]; (5) on `Close`, or when the
+/// peer is gone, tells the machine `Closed` once and drops the connection.
 ///
 /// A request starts when all before it are *admitted*: a Produce once each of its partitions is
 /// appended or refused (an `Admitted` effect, or the answer itself), everything else once it is

@@ -166,6 +166,20 @@ fn trap_43_topics_by_id() {
 }
 
 #[test]
+fn a_lone_broker_names_itself_while_it_stops() {
+    let mut world = World::new(1, "");
+    let mut brokers = (*world.image.brokers).clone();
+    let mut own = broker(1, 9092);
+    own.fenced = true;
+    brokers.insert(NodeId::new(1), Arc::new(own));
+    world.image.brokers = Arc::new(brokers);
+    world.publish(Changed::Topics(Default::default()));
+    let answer: MetadataResponse = world.ask(9, named(&[]));
+    let brokers: Vec<i32> = answer.brokers.iter().map(|it| it.node_id.raw()).collect();
+    assert_eq!(brokers, [1], "a client would forget where it is");
+}
+
+#[test]
 fn trap_44_brokers_are_named_as_the_callers_listener_announces_them() {
     let mut world = World::new(1, "");
     let mut brokers = (*world.image.brokers).clone();

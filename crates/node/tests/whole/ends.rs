@@ -192,3 +192,28 @@ fn a_clean_stop_stays_clean_over_a_life_that_never_registered() {
         "it was taken for a loss"
     );
 }
+
+/// Old and new topics of one name mostly live on different shards, which hear of both at once.
+#[test]
+fn topics_that_are_made_again_in_one_breath_are_served() {
+    let config = config("num.shards=2\n");
+    let dirs = formatted(&config);
+    let mut host = Host::serving(&config, &dirs);
+    let names: Vec<String> = (0..12).map(|number| format!("t{number}")).collect();
+    for name in &names {
+        assert_eq!(create(&mut host, name, 1), ErrorCode::NONE);
+        produce(&mut host, name);
+    }
+    host.hold = |work| matches!(work, Work::SyncLog(_));
+    for name in &names {
+        for (request, version) in [(delete_request(name), 6), (create_request(name, 1), 7)] {
+            let client = host.connect(ListenerKind::Controller);
+            host.ask(client, &request, version);
+        }
+    }
+    host.release();
+    host.pass(Millis::new(100));
+    for name in &names {
+        produce(&mut host, name);
+    }
+}

@@ -7,6 +7,7 @@ mod damage;
 mod ends;
 mod first_start;
 mod host;
+mod kafka_damage;
 mod kafka_dirs;
 mod metadata;
 mod start_stop;

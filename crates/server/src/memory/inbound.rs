@@ -3,11 +3,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::Notify;
 
+/// What a connection that holds nothing may hold although the budget is used up, in bytes: a
+/// usual request that carries no records fits.
+pub(crate) const FEW_BYTES: usize = 4 * 1024;
+
 /// The memory that read buffers of all connections may hold together, in bytes.
 ///
 /// A connection that gets nothing pauses its reads; it is woken when memory comes back. So that
 /// half-received frames can never block each other for good, one connection at a time may draw
-/// beyond the limit until its frame is whole: the total stays below the limit plus one frame.
+/// beyond the limit until its frame is whole: the total stays below the limit plus one frame, and
+/// [`FEW_BYTES`] for each connection, so that half-received large frames starve no small request.
 #[derive(Debug)]
 pub(crate) struct InboundMemory {
     limit: u64,
@@ -48,6 +53,37 @@ impl InboundMemory {
             overdraws: false,
         };
         held.grow(bytes).then_some(held)
+    }
+
+    /// The same, but never beyond the limit.
+    pub(crate) fn hold_within(
+        self: &Arc<Self>,
+        share: &Arc<ConnShare>,
+        bytes: u64,
+    ) -> Option<Held> {
+        self.take(bytes).then(|| self.taken(share, bytes))
+    }
+
+    /// Takes at most [`FEW_BYTES`], even when the budget is used up.
+    pub(crate) fn hold_few(self: &Arc<Self>, share: &Arc<ConnShare>, bytes: u64) -> Held {
+        assert!(bytes <= FEW_BYTES as u64, "{bytes} bytes are not few");
+        self.used.fetch_add(bytes, Ordering::SeqCst);
+        self.taken(share, bytes)
+    }
+
+    fn taken(self: &Arc<Self>, share: &Arc<ConnShare>, bytes: u64) -> Held {
+        share.used.fetch_add(bytes, Ordering::SeqCst);
+        Held {
+            memory: Arc::clone(self),
+            share: Arc::clone(share),
+            bytes,
+            overdraws: false,
+        }
+    }
+
+    /// Whether a connection waits for memory.
+    pub(crate) fn is_short(&self) -> bool {
+        self.has_waiters.load(Ordering::SeqCst)
     }
 
     /// Has the connection of `share`, which was refused, woken when memory comes back.
@@ -180,6 +216,18 @@ mod tests {
         drop(first);
         assert_eq!((memory.used(), share.used()), (0, 0));
         assert!(memory.hold(&share, 100).is_some());
+    }
+
+    #[test]
+    fn re_01_few_bytes_are_always_there() {
+        let (memory, share) = (InboundMemory::new(100), Arc::default());
+        let first = memory.hold(&share, 100).expect("within the limit");
+        assert!(memory.hold_within(&share, 1).is_none());
+        let few = memory.hold_few(&share, 4096);
+        assert!(!few.overdraws, "the overdraft is for frames under way");
+        assert_eq!((memory.used(), share.used()), (4196, 4196));
+        drop((first, few));
+        assert_eq!((memory.used(), share.used()), (0, 0));
     }
 
     #[tokio::test]

@@ -1,6 +1,6 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::{ConnShare, Held, InboundMemory};
+use super::{ConnShare, FEW_BYTES, Held, InboundMemory};
 
 /// Capacity of a usual read buffer in bytes: a produce request with a batch of 64 KiB fits.
 pub(crate) const STANDARD_BYTES: usize = 128 * 1024;
@@ -56,6 +56,37 @@ impl BufferPool {
         let bytes = recycled.unwrap_or_else(|| Vec::with_capacity(capacity));
         Some(ReadBuffer {
             bytes,
+            held,
+            pool: Arc::clone(self),
+        })
+    }
+
+    /// A small buffer, even when the budget is used up.
+    pub(crate) fn take_few(self: &Arc<Self>, share: &Arc<ConnShare>) -> ReadBuffer {
+        ReadBuffer {
+            bytes: Vec::with_capacity(FEW_BYTES),
+            held: self.memory.hold_few(share, FEW_BYTES as u64),
+            pool: Arc::clone(self),
+        }
+    }
+
+    /// A copy of `bytes` in a buffer of its own size. `None` when the budget is used up and they
+    /// are not few: nobody draws beyond it for a copy.
+    pub(crate) fn copy(
+        self: &Arc<Self>,
+        share: &Arc<ConnShare>,
+        bytes: &[u8],
+    ) -> Option<ReadBuffer> {
+        let capacity = bytes.len().next_power_of_two().max(64);
+        let held = if capacity <= FEW_BYTES {
+            self.memory.hold_few(share, capacity as u64)
+        } else {
+            self.memory.hold_within(share, capacity as u64)?
+        };
+        let mut copy = Vec::with_capacity(capacity);
+        copy.extend_from_slice(bytes);
+        Some(ReadBuffer {
+            bytes: copy,
             held,
             pool: Arc::clone(self),
         })

@@ -160,6 +160,11 @@ impl Frames {
         self.pool.memory().wait(&self.share);
     }
 
+    /// Whether a connection waits for memory.
+    pub(crate) fn is_memory_short(&self) -> bool {
+        self.pool.memory().is_short()
+    }
+
     /// Drops the buffer of an empty read.
     pub(crate) fn release_idle(&mut self) {
         if self
@@ -176,6 +181,9 @@ impl Frames {
     fn make_room(&mut self, end: Option<usize>) -> bool {
         let Some(partial) = self.partial.as_mut() else {
             self.partial = self.pool.take(&self.share, STANDARD_BYTES);
+            if self.partial.is_none() && self.share.used() == 0 {
+                self.partial = Some(self.pool.take_few(&self.share));
+            }
             return self.partial.is_some();
         };
         let (len, capacity) = (partial.as_ref().len(), partial.capacity());
@@ -196,11 +204,7 @@ impl Frames {
     }
 
     fn copy_of(&self, tail: &[u8]) -> Option<ReadBuffer> {
-        let mut copy = self
-            .pool
-            .take(&self.share, tail.len().next_power_of_two().max(64))?;
-        copy.bytes_mut().extend_from_slice(tail);
-        Some(copy)
+        self.pool.copy(&self.share, tail)
     }
 
     /// Where the last whole frame in `bytes` ends, and what is wrong with the frame after it.
@@ -382,6 +386,26 @@ mod tests {
             frames.partial_bytes(),
             4,
             "only the next length was read ahead"
+        );
+    }
+
+    #[test]
+    fn re_01_small_requests_are_read_without_memory() {
+        let mut frames = frames(10);
+        let other = Arc::default();
+        let _large = frames.pool.take(&other, 1 << 20).expect("the overdraft");
+        let bytes: Vec<u8> = [frame(100), frame(3000)].concat();
+        assert_eq!(feed(&mut frames, &bytes, 70).len(), 2);
+        assert_eq!(frames.pool.memory().used(), 1 << 20);
+        let large = frame(100_000);
+        let Prepared::Read(buffer, room) = frames.prepare() else {
+            panic!("no memory")
+        };
+        buffer.extend_from_slice(&large[..room]);
+        frames.filled();
+        assert!(
+            matches!(frames.prepare(), Prepared::NoMemory),
+            "this one has to wait"
         );
     }
 

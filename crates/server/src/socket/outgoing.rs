@@ -12,10 +12,10 @@ use tokio::net::TcpStream;
 const COPIED_BYTES_MAX: u64 = 16 * 1024;
 /// What is probed, warmed and sent of a region at a time, in bytes.
 const CHUNK_BYTES: u64 = 1024 * 1024;
-/// Distance of the bytes that are probed: one read-ahead window, in bytes.
-const PROBE_BYTES: u64 = 128 * 1024;
 /// After this many bytes other connections get their turn.
 const TURN_BYTES: u64 = 2 * 1024 * 1024;
+/// Short answers wait for one another up to so many bytes.
+const SHORT_BYTES_MAX: u64 = 16 * 1024;
 /// Runs of bytes in one system call.
 const SLICES_MAX: usize = 32;
 
@@ -23,6 +23,8 @@ const SLICES_MAX: usize = 32;
 #[derive(Debug, Default)]
 pub(crate) struct Outgoing {
     pieces: VecDeque<Out>,
+    /// Bytes in `pieces`.
+    left: u64,
     /// Bytes sent so far.
     sent: u64,
 }
@@ -71,6 +73,7 @@ impl Outgoing {
             if piece.is_empty() {
                 continue;
             }
+            self.left += piece.len();
             self.pieces.push_back(match piece {
                 Piece::Bytes(bytes) => Out::Bytes(bytes),
                 Piece::Region(region) => Out::Region { region, warm: 0 },
@@ -86,6 +89,11 @@ impl Outgoing {
     /// Whether there is nothing to send.
     pub(crate) fn is_empty(&self) -> bool {
         self.pieces.is_empty()
+    }
+
+    /// Whether so little waits that the next answer may join it in one system call.
+    pub(crate) const fn is_short(&self) -> bool {
+        self.left < SHORT_BYTES_MAX
     }
 
     /// Sends what the socket takes, without ever waiting for socket or disk.
@@ -113,6 +121,7 @@ impl Outgoing {
                 Ok(bytes) => {
                     turn += bytes;
                     self.sent += bytes;
+                    self.left -= bytes;
                 }
                 Err(SendError::Socket(why)) if why.kind() == io::ErrorKind::WouldBlock => {
                     return Ok(Sent::Blocked);
@@ -279,25 +288,17 @@ fn probe(region: &Region<FileFile>, warm: &mut u64) -> Result<(), DiskError> {
     Ok(())
 }
 
-/// Whether the next chunk of a region is in the page cache, by one byte per read-ahead window. A
-/// region that ends early counts as warm: sending it will tell.
+/// Whether the next chunk of a region is in the page cache, by its first and its last byte: pages
+/// come in and leave in the order in which they were used, so that both ends speak for what lies
+/// between them. A region that ends early counts as warm: sending it will tell.
 fn is_warm(region: &Region<FileFile>) -> Result<bool, DiskError> {
-    let len = region.len.min(CHUNK_BYTES);
-    let mut at = 0;
-    loop {
-        let mut byte = [0];
-        if region
-            .file
-            .read_at_now(region.position + at, &mut byte)?
-            .is_none()
-        {
+    let last = region.position + region.len.clamp(1, CHUNK_BYTES) - 1;
+    for at in [region.position, last] {
+        if region.file.read_at_now(at, &mut [0])?.is_none() {
             return Ok(false);
         }
-        if at + 1 >= len {
-            return Ok(true);
-        }
-        at = (at + PROBE_BYTES).min(len - 1);
     }
+    Ok(true)
 }
 
 /// The bytes of a small region; `None` when they are cold. `may_wait`: it was warmed just now, so

@@ -12,7 +12,7 @@ use highwater_types::{ErrorCode, NodeId, TopicId, TopicName, Uuid};
 use super::DescribeContext;
 use super::cluster::live_broker;
 use super::operations::{CLUSTER_OPERATIONS, OPERATIONS_NOT_ASKED, TOPIC_OPERATIONS};
-use super::partitions::{is_internal, live_brokers};
+use super::partitions::{is_internal, listed_brokers};
 
 /// An answer to Metadata, and what follows from it.
 #[derive(Debug)]
@@ -54,7 +54,10 @@ pub(crate) fn metadata(
                     .iter()
                     .any(|it| it.name.is_none() || !it.topic_id.is_zero())
             {
-                *topics = wanted.iter().map(refused).collect();
+                answer.response = MetadataResponse {
+                    topics: wanted.iter().map(refused).collect(),
+                    ..Default::default()
+                };
                 return answer;
             }
             let by_id = wanted.iter().any(|it| !it.topic_id.is_zero());
@@ -83,7 +86,8 @@ pub(crate) fn metadata(
 
 /// The answer without topics.
 fn frame(cx: &DescribeContext<'_>, request: &MetadataRequest) -> MetadataResponse {
-    let brokers = live_brokers(cx.image, cx.listener_name).map(|broker| MetadataResponseBroker {
+    let listed = listed_brokers(cx.image, cx.listener_name, cx.node_id);
+    let brokers = listed.iter().map(|broker| MetadataResponseBroker {
         node_id: broker.id,
         host: broker.host.to_owned(),
         port: i32::from(broker.port),

@@ -1,6 +1,7 @@
 //! What Metadata and DescribeTopicPartitions say of one partition.
 
-use highwater_metadata::{MetadataImage, image::PartitionImage};
+use highwater_metadata::MetadataImage;
+use highwater_metadata::image::{BrokerImage, PartitionImage};
 use highwater_types::{ErrorCode, NodeId};
 
 use super::DescribeContext;
@@ -85,16 +86,34 @@ pub(crate) fn live_brokers<'a>(
         .brokers
         .values()
         .filter(|it| !it.fenced)
-        .filter_map(move |broker| {
-            let endpoint = broker.endpoint(listener_name)?;
-            let rack = broker.rack.as_deref();
-            Some(LiveBroker {
-                id: broker.id,
-                host: &endpoint.host,
-                port: endpoint.port,
-                rack,
-            })
-        })
+        .filter_map(move |broker| told(broker, listener_name))
+}
+
+/// The brokers that a client of `own` is told of: those that live, and never none. A client that
+/// is told of no broker forgets every address that it knew (librdkafka, without
+/// `metadata.recovery.strategy`), so when all are fenced, as while a lone node stops, the one
+/// that answers names itself.
+pub(crate) fn listed_brokers<'a>(
+    image: &'a MetadataImage,
+    listener_name: &'a str,
+    own: NodeId,
+) -> Vec<LiveBroker<'a>> {
+    let mut brokers: Vec<_> = live_brokers(image, listener_name).collect();
+    if brokers.is_empty() {
+        let own = image.broker(own);
+        brokers.extend(own.and_then(|broker| told(broker, listener_name)));
+    }
+    brokers
+}
+
+fn told<'a>(broker: &'a BrokerImage, listener_name: &str) -> Option<LiveBroker<'a>> {
+    let endpoint = broker.endpoint(listener_name)?;
+    Some(LiveBroker {
+        id: broker.id,
+        host: &endpoint.host,
+        port: endpoint.port,
+        rack: broker.rack.as_deref(),
+    })
 }
 
 /// A broker as a client is told it.

@@ -97,7 +97,10 @@ impl<D: Disk> FetchState<D> {
         let (sets, sessions) = (self.sets.len(), self.sessions.len());
         assert!(sessions <= sets, "{sessions} sessions have {sets} sets");
         let (waiting, deadlines) = (self.waiting.len(), self.deadlines.len());
-        assert!(deadlines <= waiting, "{deadlines} deadlines for {waiting} fetches");
+        assert!(
+            deadlines <= waiting,
+            "{deadlines} deadlines for {waiting} fetches"
+        );
         assert!(waiting <= sets, "{waiting} fetches wait on {sets} sets");
     }
 

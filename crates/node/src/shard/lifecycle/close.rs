@@ -24,6 +24,7 @@ impl<D: Disk> Shard<D> {
             self.note_not_opened(dir);
             self.keep_last_lines(dir, found.topic_partition.clone(), Lines::of_found(&found));
         }
+        self.lifecycle.name_taken.clear();
         let waiting = std::mem::take(&mut self.lifecycle.to_open);
         for request in waiting.iter().filter(|request| !request.is_new) {
             self.note_not_opened(request.dir);

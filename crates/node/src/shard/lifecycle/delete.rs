@@ -68,6 +68,9 @@ impl<D: Disk> Shard<D> {
                 self.refuse_queued(queued, ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, out);
                 let before = self.lifecycle.to_open.len();
                 self.lifecycle.to_open.retain(|request| request.id != id);
+                self.lifecycle
+                    .name_taken
+                    .retain(|(_, request)| request.id != id);
                 let was_waiting = self.lifecycle.to_open.len() < before;
                 // A job that is out brings the log back, and it is deleted then.
                 let out_now = self.lifecycle.opening.values_mut();

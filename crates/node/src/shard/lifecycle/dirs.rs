@@ -133,6 +133,9 @@ impl<D: Disk> Shard<D> {
         self.lifecycle
             .to_open
             .retain(|request| request.dir != number);
+        self.lifecycle
+            .name_taken
+            .retain(|(_, request)| request.dir != number);
         let ids: Vec<_> = self
             .partitions
             .iter()

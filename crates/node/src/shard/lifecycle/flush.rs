@@ -90,17 +90,31 @@ impl<D: Disk> Shard<D> {
 
     /// What a log asks for once it grew: a sync after a roll, a tick for `flush.ms`.
     pub(crate) fn after_append(&mut self, now: Now, id: TopicIdPartition, out: &mut Effects<D>) {
+        self.note_flush_deadline(id);
+        let online = self.partitions.online_mut(id);
+        if online.is_some_and(|online| online.log.flush_due(now)) {
+            self.start_sync(now, id, out);
+        }
+    }
+
+    /// Sees to it that a partition is looked at when `flush.ms` is over, and only once until then:
+    /// each sync moves that time.
+    fn note_flush_deadline(&mut self, id: TopicIdPartition) {
         let Some(online) = self.partitions.online_mut(id) else {
             return;
         };
-        let deadline = online.replica.next_deadline();
-        let due = online.log.flush_due(now);
-        if let Some(deadline) = deadline {
-            self.lifecycle.flush_deadlines.insert((deadline, id));
+        let Some(deadline) = online.replica.next_deadline() else {
+            return;
+        };
+        if online.flush_look.is_some_and(|at| at <= deadline) {
+            return;
         }
-        if due {
-            self.start_sync(now, id, out);
+        let before = online.flush_look.replace(deadline);
+        let deadlines = &mut self.lifecycle.flush_deadlines;
+        if let Some(before) = before {
+            deadlines.remove(&(before, id));
         }
+        deadlines.insert((deadline, id));
     }
 
     pub(super) fn flush_deadline(&self) -> Option<Mono> {
@@ -113,17 +127,14 @@ impl<D: Disk> Shard<D> {
             && due <= now.mono
         {
             self.lifecycle.flush_deadlines.pop_first();
+            if let Some(online) = self.partitions.online_mut(id) {
+                online.flush_look = None;
+            }
             self.with_replica(now, id, out, |replica, outputs| {
                 replica.handle_tick(now, outputs);
             });
             // The entry may have been of before a sync; then the replica has another deadline.
-            let next = self
-                .partitions
-                .online_mut(id)
-                .and_then(|it| it.replica.next_deadline());
-            if let Some(next) = next.filter(|next| *next > now.mono) {
-                self.lifecycle.flush_deadlines.insert((next, id));
-            }
+            self.note_flush_deadline(id);
         }
     }
 }

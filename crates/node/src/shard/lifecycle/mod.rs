@@ -34,11 +34,14 @@ pub struct LifecycleState<D: Disk> {
     leftovers: Vec<(LogDirNumber, Vec<PathBuf>)>,
     /// Logs that wait for a place among the open jobs of their directory.
     to_open: VecDeque<OpenRequest>,
+    /// New logs whose name another topic's directory still has, and when each is tried again.
+    name_taken: Vec<(Mono, OpenRequest)>,
     /// Open jobs that are out.
     opening: BTreeMap<Token, OpenRequest>,
     /// Sync jobs that are out.
     syncing: BTreeMap<Token, SyncRequest>,
-    /// When `flush.ms` makes a sync due. An entry may be out of date: it is only looked at.
+    /// When `flush.ms` makes a sync due, at most once per partition. An entry may be too early: it
+    /// is only looked at.
     flush_deadlines: BTreeSet<(Mono, TopicIdPartition)>,
     /// Close jobs that are out.
     closing: BTreeMap<Token, (LogDirNumber, TopicPartition)>,
@@ -85,6 +88,7 @@ impl<D: Disk> LifecycleState<D> {
             found,
             leftovers,
             to_open: VecDeque::new(),
+            name_taken: Vec::new(),
             opening: BTreeMap::new(),
             syncing: BTreeMap::new(),
             flush_deadlines: BTreeSet::new(),
@@ -115,6 +119,7 @@ impl<D: Disk> Shard<D> {
             lifecycle.next_retention_check,
             lifecycle.next_producer_check,
             self.flush_deadline(),
+            self.next_open_retry(),
         ]
         .into_iter()
         .flatten()
@@ -124,6 +129,7 @@ impl<D: Disk> Shard<D> {
     pub(crate) fn lifecycle_tick(&mut self, now: Now, out: &mut Effects<D>) {
         self.remove_what_is_due(now, out);
         self.flush_what_is_due(now, out);
+        self.retry_opens(now, out);
         if self
             .lifecycle
             .next_retention_check

@@ -11,7 +11,7 @@ use highwater_log::PartitionLog;
 use highwater_metadata::config::TopicSettings;
 use highwater_metadata::image::PartitionImage;
 use highwater_replication::{Assignment, Replica};
-use highwater_types::{ErrorCode, NodeId, Offset, TopicIdPartition, TopicPartition};
+use highwater_types::{ErrorCode, Mono, NodeId, Offset, TopicIdPartition, TopicPartition};
 
 pub(crate) use self::settings::{log_config, replica_config, timestamp_type};
 pub use self::table::PartitionTable;
@@ -63,6 +63,8 @@ pub struct OnlinePartition<D: Disk> {
     pub(crate) replica: Replica,
     /// A sync of the log is out.
     pub(crate) sync_in_flight: bool,
+    /// When the shard looks at `flush.ms` next.
+    pub(crate) flush_look: Option<Mono>,
 }
 
 impl<D: Disk> Partition<D> {
