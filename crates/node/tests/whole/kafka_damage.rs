@@ -283,25 +283,40 @@ fn damage_a_missing_transaction_index_is_rebuilt_also_after_a_clean_stop() {
 }
 
 #[test]
-fn damage_without_its_snapshots_a_log_still_knows_its_producers() {
-    let gone = |files: &mut Files| {
+fn damage_without_its_snapshots_every_log_still_knows_its_producers() {
+    for clean in [true, false] {
+        let whole = known(&start(&directory(clean)));
+        let mut files = directory(clean);
         let before = files.len();
-        let of_log = |path: &Path| {
-            path.starts_with("plain-1") && path.extension().is_some_and(|it| it == "snapshot")
-        };
-        files.retain(|path, _| !of_log(path));
+        files.retain(|path, _| !is_producer_snapshot(path));
         assert!(files.len() < before);
-    };
-    each("plain-1", gone, |_, before, after| {
-        assert!(!before.producers.is_empty(), "{before:?}");
-        for producer in &before.producers {
-            assert!(
-                after.producers.contains(producer),
-                "{producer:?} of {after:?}"
+        let host = start(&files);
+        let found = known(&host);
+        let mut seen = 0;
+        for (name, before) in &whole {
+            let after = &found[name];
+            for producer in &before.producers {
+                assert!(
+                    after.producers.contains(producer),
+                    "{name} {producer:?} of {after:?}"
+                );
+                seen += 1;
+            }
+            assert_eq!(
+                (&after.epochs, after.end),
+                (&before.epochs, before.end),
+                "{name}"
             );
+            assert_eq!(after.aborted, before.aborted, "{name}");
         }
-        assert_eq!((&after.epochs, after.end), (&before.epochs, before.end));
-    });
+        assert!(seen > 5, "{seen} producers: {whole:#?}");
+        host.stop();
+    }
+}
+
+fn is_producer_snapshot(path: &Path) -> bool {
+    let is_snapshot = path.extension().is_some_and(|it| it == "snapshot");
+    is_snapshot && !path.starts_with("__cluster_metadata-0")
 }
 
 /// All of the damages at once, and a directory whose marker is garbage.
@@ -321,10 +336,7 @@ fn damage_a_node_with_every_log_damaged_serves_them_all() {
             .extend([0xde, 0xad, 0xbe, 0xef].repeat(8));
     }
     files.insert(PathBuf::from(MARKER), b"\0\0".to_vec());
-    files.retain(|path, _| {
-        path.extension().is_none_or(|it| it != "snapshot")
-            || path.starts_with("__cluster_metadata-0")
-    });
+    files.retain(|path, _| !is_producer_snapshot(path));
     let whole = known(&start(&directory(true)));
     let dirs = [MemDisk::with_files("a", &files)];
     let host = Host::serving(&kafka_config(), &dirs);
