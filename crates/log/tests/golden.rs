@@ -315,14 +315,7 @@ fn what_we_write_of_kafkas_batches_is_what_kafka_wrote() {
         ours.close()
             .run(&highwater_disk::Blocking::enter())
             .unwrap();
-        let newest = log
-            .files
-            .keys()
-            .filter(is_log)
-            .next_back()
-            .unwrap()
-            .file_stem()
-            .unwrap();
+        let newest = log.files.keys().rfind(is_log).unwrap().file_stem().unwrap();
         for (path, bytes) in &log.files {
             let kind = path
                 .extension()

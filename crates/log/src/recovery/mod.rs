@@ -5,6 +5,7 @@ mod files;
 mod producers;
 mod report;
 mod segments;
+mod zones;
 
 use std::path::{Path, PathBuf};
 
