@@ -16,7 +16,7 @@ usage: cargo xtask COMMAND
   tidy                check the tree: sizes, crate arrows, banned names, words, freshness
   verify              fmt, clippy with warnings as errors, docs, tidy; changes nothing
   interop [SUITE]...  stock clients and Apache Kafka's tools against real nodes:
-                      kcat, java, librdkafka (all without a name)
+                      kcat, java, directory, differences, librdkafka (all without a name)
   bench [OPTION]...   ours, the floor programs and Apache Kafka in one run";
 
 fn main() -> ExitCode {

@@ -8,14 +8,16 @@ use anyhow::{Context as _, Result, ensure};
 
 use super::Report;
 use super::node::Node;
+use super::tools::Tools;
 
 /// Produces and consumes with each codec, across a `kill -9`.
-pub(super) fn suite(binary: &Path, report: &mut Report) {
+pub(super) fn suite(binary: &Path, _tools: &Tools, report: &mut Report) {
     for codec in ["none", "gzip", "snappy", "lz4", "zstd"] {
         let name = format!("kcat, {codec}, produce, kill -9, consume");
         report.case(&name, round_trip(binary, codec));
     }
     report.case("kcat, metadata", metadata(binary));
+    report.case("kcat, offsets by time", offsets(binary));
 }
 
 fn round_trip(binary: &Path, codec: &str) -> Result<()> {
@@ -73,6 +75,35 @@ fn metadata(binary: &Path) -> Result<()> {
         listed.contains("\"topic\":\"orders\""),
         "no topic in {listed}"
     );
+    node.stop()
+}
+
+/// The partition and offset that `-Q` prints, at the ends and inside a batch.
+fn offsets(binary: &Path) -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let node = Node::start(binary, &folder.path().join("data"), 0)?;
+    kcat(
+        &node.bootstrap,
+        &["-P", "-t", "orders", "-p", "0"],
+        "one\ntwo\n",
+    )?;
+    let format = [
+        "-C", "-t", "orders", "-p", "0", "-o", "1", "-e", "-q", "-f", "%T",
+    ];
+    let time = kcat(&node.bootstrap, &format, "")?;
+    let time: i64 = time.trim().parse().context("a timestamp")?;
+    for (time, offset) in [(-1, 2), (-2, 0), (1, 0), (time, 0), (time + 1, -1)] {
+        let wanted = format!("orders:0:{time}");
+        let told = kcat(&node.bootstrap, &["-Q", "-t", &wanted], "")?;
+        let found: i64 = told
+            .trim()
+            .strip_prefix("orders [0] offset ")
+            .context("an offset")?
+            .parse()?;
+        // The two records may have different times.
+        let is_second = offset == 0 && found == 1 && time > 1;
+        ensure!(found == offset || is_second, "{wanted}: {told}");
+    }
     node.stop()
 }
 

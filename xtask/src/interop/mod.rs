@@ -2,11 +2,14 @@
 
 mod java;
 mod kcat;
-mod librdkafka;
 mod node;
+mod python;
 mod tools;
 
-use anyhow::{Result, ensure};
+use std::path::Path;
+use std::time::Instant;
+
+use anyhow::{Result, bail, ensure};
 
 use self::tools::Tools;
 
@@ -33,20 +36,35 @@ impl Report {
     }
 }
 
+type Suite = fn(&Path, &Tools, &mut Report);
+
+/// The suites by name, in the order in which they run.
+const SUITES: [(&str, Suite); 5] = [
+    ("kcat", kcat::suite),
+    ("java", java::suite),
+    ("directory", python::directory),
+    ("differences", python::differences),
+    ("librdkafka", python::librdkafka),
+];
+
 /// Installs the tools, builds the node and runs every suite. `arguments` may name the suites.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
-    let wanted = |suite: &str| arguments.is_empty() || arguments.iter().any(|name| name == suite);
+    if let Some(unknown) = arguments
+        .iter()
+        .find(|name| !SUITES.iter().any(|(known, _)| known == name))
+    {
+        let known: Vec<_> = SUITES.iter().map(|(name, _)| *name).collect();
+        bail!("there is no suite '{unknown}', only {}", known.join(", "));
+    }
     let binary = node::build()?;
     let tools = Tools::install()?;
     let mut report = Report::default();
-    if wanted("kcat") {
-        kcat::suite(&binary, &mut report);
-    }
-    if wanted("java") {
-        java::suite(&binary, &tools, &mut report);
-    }
-    if wanted("librdkafka") {
-        librdkafka::suite(&binary, &tools, &mut report);
+    for (name, suite) in SUITES {
+        if arguments.is_empty() || arguments.iter().any(|wanted| wanted == name) {
+            let start = Instant::now();
+            suite(&binary, &tools, &mut report);
+            eprintln!("        ({name}: {} s)", start.elapsed().as_secs());
+        }
     }
     eprintln!(
         "interop: {} passed, {} failed",

@@ -32,11 +32,22 @@ pub(super) struct Node {
 impl Node {
     /// Starts a node on `data` and waits for its ready line. Port 0 picks a free one.
     pub(super) fn start(binary: &Path, data: &Path, port: u16) -> Result<Self> {
+        Self::start_with(binary, data, port, &[])
+    }
+
+    /// The same with some settings, each `key=value`.
+    pub(super) fn start_with(
+        binary: &Path,
+        data: &Path,
+        port: u16,
+        settings: &[&str],
+    ) -> Result<Self> {
         let mut process = Command::new(binary)
             .arg("start")
             .arg("--data")
             .arg(data)
             .args(["--listen", &format!("127.0.0.1:{port}")])
+            .args(settings.iter().flat_map(|pair| ["--set", pair]))
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()

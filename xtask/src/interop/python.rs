@@ -1,0 +1,88 @@
+//! Suites that are written in Python, one process each: see `interop/`.
+
+use std::ffi::OsStr;
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context as _, Result, anyhow, ensure};
+
+use super::Report;
+use super::tools::Tools;
+use crate::tree;
+
+/// The newest librdkafka: two rounds a codec; `HIGHWATER_INTEROP_ROUNDS` asks for more.
+pub(super) fn librdkafka(binary: &Path, tools: &Tools, report: &mut Report) {
+    let rounds = std::env::var("HIGHWATER_INTEROP_ROUNDS").unwrap_or_else(|_| "2".to_owned());
+    let arguments = ["--binary".as_ref(), binary.as_os_str()];
+    suite("clients.py", &arguments, tools, report);
+    let [flag, binary] = arguments;
+    let arguments = [flag, binary, "--rounds".as_ref(), rounds.as_ref()];
+    suite("librdkafka.py", &arguments, tools, report);
+}
+
+/// A data directory that goes back and forth between Apache Kafka and highwater.
+pub(super) fn directory(binary: &Path, tools: &Tools, report: &mut Report) {
+    with_kafka("directory.py", binary, tools, report);
+}
+
+/// The same bytes to Apache Kafka and to highwater.
+pub(super) fn differences(binary: &Path, tools: &Tools, report: &mut Report) {
+    with_kafka("differences.py", binary, tools, report);
+}
+
+fn with_kafka(script: &str, binary: &Path, tools: &Tools, report: &mut Report) {
+    let arguments = [
+        "--binary".as_ref(),
+        binary.as_os_str(),
+        "--kafka-libs".as_ref(),
+        tools.kafka_libs.as_os_str(),
+    ];
+    suite(script, &arguments, tools, report);
+}
+
+/// Each line `ok NAME` or `FAILED NAME` is a case; lines below a failure tell more of it.
+fn suite(script: &str, arguments: &[&OsStr], tools: &Tools, report: &mut Report) {
+    if let Err(why) = run(script, arguments, tools, report) {
+        report.case(script, Err(why));
+    }
+}
+
+fn run(script: &str, arguments: &[&OsStr], tools: &Tools, report: &mut Report) -> Result<()> {
+    let mut process = Command::new(&tools.python)
+        .arg(tree::root().join("interop").join(script))
+        .args(arguments)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .context("cannot run Python")?;
+    let stdout = process.stdout.take().context("stdout is piped")?;
+    let mut stderr = process.stderr.take().context("stderr is piped")?;
+    // Read aside, or a process that complains a lot would stand still.
+    let complaints = std::thread::spawn(move || {
+        let mut text = Vec::new();
+        stderr.read_to_end(&mut text).ok();
+        String::from_utf8_lossy(&text).into_owned()
+    });
+    let (mut cases, mut failures) = (0, 0);
+    for line in BufReader::new(stdout).lines() {
+        let line = line?;
+        if let Some(name) = line.strip_prefix("ok ") {
+            report.case(name.trim(), Ok(()));
+            cases += 1;
+        } else if let Some(name) = line.strip_prefix("FAILED ") {
+            report.case(name.trim(), Err(anyhow!("see {script}")));
+            failures += 1;
+        } else {
+            eprintln!("        {line}");
+        }
+    }
+    let status = process.wait()?;
+    let complaints = complaints.join().unwrap_or_default();
+    ensure!(status.success() || failures > 0, "{status}\n{complaints}");
+    if failures > 0 {
+        eprintln!("{complaints}");
+    }
+    ensure!(cases + failures > 0, "no case was run");
+    Ok(())
+}
