@@ -58,6 +58,8 @@ pub enum DiskErrorKind {
     WrongKind,
     /// No space is left.
     Full,
+    /// No file descriptor, or no memory of the system, is left.
+    Exhausted,
     /// The handle is from before a simulated crash or power-off.
     Gone,
     /// Another process, or this one, holds the lock.
@@ -94,6 +96,13 @@ impl DiskError {
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.kind == DiskErrorKind::Full
+    }
+
+    /// Whether the same may go well later, when space or descriptors are free again: nothing is
+    /// wrong with the disk itself.
+    #[must_use]
+    pub fn may_pass(&self) -> bool {
+        matches!(self.kind, DiskErrorKind::Full | DiskErrorKind::Exhausted)
     }
 
     /// Whether the handle is from before a simulated crash or power-off.

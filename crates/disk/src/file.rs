@@ -462,7 +462,10 @@ fn error(op: DiskOp, path: &Path, why: &io::Error) -> DiskError {
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
             DiskErrorKind::Denied
         }
-        _ => DiskErrorKind::Io,
+        _ => match Errno::from_io_error(why) {
+            Some(Errno::MFILE | Errno::NFILE | Errno::NOMEM) => DiskErrorKind::Exhausted,
+            _ => DiskErrorKind::Io,
+        },
     };
     DiskError::new(op, path, kind, why.to_string())
 }

@@ -466,6 +466,36 @@ fn sc_06_after_a_failed_sync_nothing_is_believed() {
 }
 
 #[test]
+fn a_flush_that_has_no_space_for_its_checkpoints_is_tried_again() {
+    for kind in [DiskErrorKind::Full, DiskErrorKind::Exhausted] {
+        let disk = disk();
+        let mut log = new_log(&disk);
+        fill(&mut log, 2, 2);
+        disk.inject(Fault {
+            op: DiskOp::Open,
+            path: FaultPath::EndsWith(".tmp".to_owned()),
+            after: 0,
+            times: 1,
+            effect: FaultEffect::Error(kind),
+        });
+        let b = highwater_disk::Blocking::enter();
+        let synced = log.sync_job(clock()).unwrap().unwrap().run(&b);
+        assert_eq!(synced.postponed().map(|why| why.kind), Some(kind));
+        assert_eq!(log.synced(synced), Ok(at(0)), "the epochs are not safe yet");
+        assert_eq!(log.failure(), None);
+        assert!(!log.flush_due(clock()), "not in a circle");
+        assert!(log.flush_deadline().is_some());
+        fill(&mut log, 1, 2);
+        let synced = log.sync_job(clock()).unwrap().unwrap().run(&b);
+        assert_eq!(synced.postponed(), None);
+        assert_eq!(log.synced(synced), Ok(at(6)));
+        assert_eq!(log.flush_deadline(), None);
+        let (_, report) = Opening::new(&disk).open();
+        assert_eq!(report.to_string(), "");
+    }
+}
+
+#[test]
 fn flushes_are_grouped_and_move_the_recovery_point() {
     let disk = disk();
     let config = LogConfig {

@@ -91,7 +91,8 @@ impl BoundNode {
     /// # Errors
     /// When a port cannot be had.
     pub fn bind(mut config: NodeConfig) -> Result<Self, RunError> {
-        let settings = SocketSettings::new(&config.broker);
+        let mut settings = SocketSettings::new(&config.broker);
+        settings.connections_max = settings.connections_max.min(raise_file_limit() / 2);
         let mut listeners = Vec::new();
         for listener in config.listeners.clone() {
             let (name, kind) = (listener.name, listener.kind);
@@ -373,6 +374,21 @@ impl Signals {
             _ = self.interrupt.recv() => {}
         }
     }
+}
+
+/// Raises the number of files that this process may have open to what it is allowed to, as a JVM
+/// does, and gives it. Connections may have half of it: logs need the rest, and nobody outside
+/// may take it from them.
+fn raise_file_limit() -> usize {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let mut limit = getrlimit(Resource::Nofile);
+    let before = limit.current;
+    limit.current = limit.maximum;
+    if setrlimit(Resource::Nofile, limit).is_err() {
+        limit.current = before;
+    }
+    let files = limit.current.and_then(|files| usize::try_from(files).ok());
+    files.unwrap_or(usize::MAX)
 }
 
 /// Takes the signal of a write beyond the limit of file sizes (`ulimit -f`), which would end the

@@ -360,6 +360,7 @@ pub(super) fn refused(op: DiskOp, path: &Path, kind: DiskErrorKind) -> DiskError
         DiskErrorKind::AlreadyExists => "it exists already",
         DiskErrorKind::WrongKind => "it is a file, or a directory, or not empty",
         DiskErrorKind::Full => "no space is left on the disk",
+        DiskErrorKind::Exhausted => "no file descriptor is left",
         DiskErrorKind::Locked => "it is locked by another process",
         DiskErrorKind::Denied => "it is open for reading only",
         DiskErrorKind::BadPath => "it is the log directory itself",

@@ -90,6 +90,8 @@ struct FlushState {
     unflushed_since: Option<Mono>,
     /// Producer snapshots to be written: state covers the offsets below.
     snapshots: Vec<(Offset, Vec<u8>)>,
+    /// No job before this, for the last one found the disk full.
+    retry_at: Option<Mono>,
 }
 
 /// What a log of one segment looks like from outside.
@@ -140,6 +142,7 @@ impl<D: Disk> PartitionLog<D> {
             recent: Recent::default(),
             fence: Fence::Open,
             flush: FlushState {
+                retry_at: None,
                 names_changed: true,
                 epochs_changed: true,
                 rolled: parts.flush_wanted,

@@ -2,11 +2,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use highwater_disk::{Blocking, Disk, DiskError, DiskFile as _};
-use highwater_types::{Mono, Now, Offset};
+use highwater_types::{Millis, Mono, Now, Offset};
 
 use super::{Fence, PartitionLog};
 use crate::checkpoint::leader_epochs;
 use crate::names::{FileKind, segment_file};
+
+/// How long after a full disk the next job may try again.
+const RETRY_AFTER: Millis = Millis::new(1_000);
 
 /// Makes everything durable that the log held when the job was made.
 #[derive(Debug)]
@@ -29,6 +32,28 @@ pub struct Synced {
     /// Whether it did.
     pub result: Result<(), DiskError>,
     made: Mono,
+    /// The records are on disk, but these files could not be written now.
+    left: Option<Left>,
+}
+
+/// What a [`SyncLog`] could not do for lack of space or descriptors: the next one does it.
+#[derive(Debug)]
+struct Left {
+    why: DiskError,
+    snapshots: Vec<(Offset, Vec<u8>)>,
+    epochs: bool,
+    names: bool,
+}
+
+impl Synced {
+    /// Why a part of the job waits for the next one, if one does.
+    #[must_use]
+    pub const fn postponed(&self) -> Option<&DiskError> {
+        match &self.left {
+            Some(left) => Some(&left.why),
+            None => None,
+        }
+    }
 }
 
 impl<D: Disk> SyncLog<D> {
@@ -40,17 +65,35 @@ impl<D: Disk> SyncLog<D> {
 
     /// Does the work.
     pub fn run(self, b: &Blocking) -> Synced {
+        let (up_to, made) = (self.up_to, self.made);
+        let (result, left) = match self.sync(b) {
+            Ok(left) => (Ok(()), left),
+            Err(why) => (Err(why), None),
+        };
         Synced {
-            result: self.sync(b),
-            up_to: self.up_to,
-            made: self.made,
+            up_to,
+            result,
+            made,
+            left,
         }
     }
 
-    fn sync(&self, b: &Blocking) -> Result<(), DiskError> {
-        for file in &self.files {
-            file.sync(b)?;
+    fn sync(self, b: &Blocking) -> Result<Option<Left>, DiskError> {
+        // Whatever a sync of records fails with, also for lack of space, nothing proves after it
+        // that they are on disk.
+        self.files.iter().try_for_each(|file| file.sync(b))?;
+        match self.write_rest(b) {
+            Err(why) if why.may_pass() => Ok(Some(Left {
+                why,
+                snapshots: self.snapshots,
+                epochs: self.epochs.is_some(),
+                names: self.names_changed,
+            })),
+            done => done.map(|()| None),
         }
+    }
+
+    fn write_rest(&self, b: &Blocking) -> Result<(), DiskError> {
         for (offset, bytes) in &self.snapshots {
             self.disk.replace(
                 &segment_file(&self.dir, *offset, FileKind::Snapshot),
@@ -73,7 +116,11 @@ impl<D: Disk> PartitionLog<D> {
     /// Whether `flush.messages`, `flush.ms` or a rolled segment asks for a sync job now.
     #[must_use]
     pub fn flush_due(&self, now: Now) -> bool {
-        if self.flush.in_flight || self.failure().is_some() {
+        let early = |at| now.mono < at;
+        if self.flush.in_flight
+            || self.failure().is_some()
+            || self.flush.retry_at.is_some_and(early)
+        {
             return false;
         }
         let unflushed = self.log_end_offset().distance_from(self.flushed_offset);
@@ -82,9 +129,12 @@ impl<D: Disk> PartitionLog<D> {
         by_count || self.flush.rolled || self.flush_deadline().is_some_and(|at| at <= now.mono)
     }
 
-    /// When `flush.ms` asks for a sync job, if it does.
+    /// When `flush.ms`, or a full disk that was met, asks for a sync job, if one does.
     #[must_use]
     pub fn flush_deadline(&self) -> Option<Mono> {
+        if self.flush.retry_at.is_some() {
+            return self.flush.retry_at;
+        }
         Some(self.flush.unflushed_since?.plus(self.config.flush_ms?))
     }
 
@@ -113,6 +163,7 @@ impl<D: Disk> PartitionLog<D> {
         let epochs =
             std::mem::take(&mut flush.epochs_changed).then(|| leader_epochs::encode(&self.epochs));
         flush.in_flight = true;
+        flush.retry_at = None;
         flush.cut_since = None;
         flush.rolled = false;
         Ok(Some(SyncLog {
@@ -138,6 +189,10 @@ impl<D: Disk> PartitionLog<D> {
             self.fence = Fence::Failed(why.clone());
             return Err(why);
         }
+        if let Some(left) = synced.left {
+            self.postpone(left, synced.made);
+            return Ok(self.flushed_offset);
+        }
         let end = self.log_end_offset();
         let kept = self
             .flush
@@ -152,6 +207,20 @@ impl<D: Disk> PartitionLog<D> {
         }
         self.assert_invariants();
         Ok(self.flushed_offset)
+    }
+
+    /// Puts back what a job could not do. Its records do not count as flushed before their epochs
+    /// and names are.
+    fn postpone(&mut self, mut left: Left, made: Mono) {
+        let flush = &mut self.flush;
+        if let Some(cut) = flush.cut_since.take() {
+            left.snapshots.retain(|(offset, _)| *offset <= cut);
+        }
+        let newer = std::mem::replace(&mut flush.snapshots, left.snapshots);
+        flush.snapshots.extend(newer);
+        flush.epochs_changed |= left.epochs;
+        flush.names_changed |= left.names;
+        flush.retry_at = Some(made.plus(RETRY_AFTER));
     }
 
     /// The files with bytes that no sync job has taken on yet.

@@ -435,7 +435,7 @@ impl<D: Disk> Shard<D> {
             Ok(()) => {}
             // The old files are still there, and a lower recovery point or high watermark than
             // the true one is safe. Nobody should lose a directory for a disk that is full.
-            Err(why) if why.is_full() => {
+            Err(why) if why.may_pass() => {
                 let text = format!("the checkpoints were not written: {why}");
                 out.push(Effect::Event(JournalEntry::text(Level::Error, text)));
             }

@@ -394,8 +394,9 @@ mod tests {
         let mut frames = frames(10);
         let other = Arc::default();
         let _large = frames.pool.take(&other, 1 << 20).expect("the overdraft");
-        let bytes: Vec<u8> = [frame(100), frame(3000)].concat();
-        assert_eq!(feed(&mut frames, &bytes, 70).len(), 2);
+        for len in [100, 3000, 4000] {
+            assert_eq!(feed(&mut frames, &frame(len), 700).len(), 1);
+        }
         assert_eq!(frames.pool.memory().used(), 1 << 20);
         let large = frame(100_000);
         let Prepared::Read(buffer, room) = frames.prepare() else {

@@ -3,6 +3,7 @@ use highwater_log::Synced;
 use highwater_types::{Mono, Now, Offset, TopicIdPartition, TopicPartition};
 
 use crate::job::{Job, LogDirNumber, Work};
+use crate::journal::{JournalEntry, Level};
 use crate::machine::{Effect, Token};
 use crate::shard::{Effects, Shard};
 
@@ -56,6 +57,10 @@ impl<D: Disk> Shard<D> {
     ) {
         let request = self.lifecycle.syncing.remove(&token);
         let SyncRequest { id, dir, .. } = request.expect("a sync that is out");
+        if let Some(why) = synced.postponed() {
+            let text = format!("a flush is tried again: {why}");
+            out.push(Effect::Event(JournalEntry::text(Level::Error, text)));
+        }
         let result = match self.partitions.online_mut(id) {
             Some(online) => {
                 online.sync_in_flight = false;

@@ -267,7 +267,7 @@ impl<D: Disk> Shard<D> {
         let AppendError::Disk(error) = why else {
             return;
         };
-        if error.is_full() {
+        if error.may_pass() {
             let why = error.to_string();
             let happening = |partition| Happening::AppendFailed { partition, why };
             self.partition_changed(id, Level::Error, happening, out);
