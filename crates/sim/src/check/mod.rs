@@ -11,6 +11,8 @@
 mod history;
 mod replicas;
 mod shape;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 

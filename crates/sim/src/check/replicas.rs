@@ -36,6 +36,12 @@ impl LastSeen {
         self.log_end_offset
     }
 
+    /// Says another high watermark than the replica did, so that the checker has to miss it.
+    #[cfg(test)]
+    pub(super) const fn plant_high_watermark(&mut self, high_watermark: Offset) {
+        self.high_watermark = high_watermark;
+    }
+
     /// Checks it by itself and against what it said before, in the same process.
     pub(super) fn check(
         &self,

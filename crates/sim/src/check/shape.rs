@@ -74,11 +74,11 @@ impl LogBytes {
             self.at = Some((segment.base_offset, segment.size_bytes));
         }
         let end = self.end_offset.unwrap_or_else(|| log.log_end_offset());
-        assert!(
-            end <= log.log_end_offset(),
-            "I-18 {}: bytes up to {end}, log end offset {}",
-            log.topic_partition(),
-            log.log_end_offset()
+        assert_eq!(
+            end,
+            log.log_end_offset(),
+            "I-18 {}: the bytes do not reach to the log end offset",
+            log.topic_partition()
         );
         found
     }
@@ -98,7 +98,9 @@ impl LogBytes {
                 Ok(batch) => batch,
                 Err(why) => {
                     let after = after_damage(&self.damage, self.end_offset.unwrap_or(base), rest);
-                    rest = after.unwrap_or_else(|| panic!("I-18 {name}: segment {base}: {why}"));
+                    let (next, end) =
+                        after.unwrap_or_else(|| panic!("I-18 {name}: segment {base}: {why}"));
+                    (rest, self.end_offset) = (next, Some(end));
                     // The damaged batches had sequences too.
                     self.sequences.clear();
                     continue;
@@ -111,9 +113,10 @@ impl LogBytes {
                 "I-18 {name}: a batch below its segment"
             );
             if let Some(end) = self.end_offset {
-                assert!(
-                    header.base_offset >= end,
-                    "I-18 {name}: a batch begins below {end}"
+                // Nothing is compacted here: there is no gap either.
+                assert_eq!(
+                    header.base_offset, end,
+                    "I-18 {name}: a batch does not begin where the one before ends"
                 );
             }
             self.end_offset = Some(header.next_offset());
@@ -187,8 +190,13 @@ fn checked(batch: Batch<'_>) -> Result<Batch<'_>, BatchError> {
 
 /// What follows damage that the log knows of: bytes that a loss of power took out of the middle
 /// stay as they are below the high watermark, and only a batch that begins where the damaged
-/// offsets end may follow. `None` when no damage is known at or after `from`.
-fn after_damage<'a>(known: &[DamagedRange], from: Offset, bytes: &'a [u8]) -> Option<&'a [u8]> {
+/// offsets end may follow. Gives the rest and that offset; `None` when no damage is known at or
+/// after `from`.
+fn after_damage<'a>(
+    known: &[DamagedRange],
+    from: Offset,
+    bytes: &'a [u8],
+) -> Option<(&'a [u8], Offset)> {
     let damage = known.iter().find(|range| range.to > from)?;
     let begins = damage.to.raw().to_be_bytes();
     let next = (1..bytes.len()).find_map(|at| {
@@ -196,7 +204,7 @@ fn after_damage<'a>(known: &[DamagedRange], from: Offset, bytes: &'a [u8]) -> Op
         let is_next = rest.starts_with(&begins) && Batch::parse(rest).and_then(checked).is_ok();
         is_next.then_some(rest)
     });
-    Some(next.unwrap_or_default())
+    Some((next.unwrap_or_default(), damage.to))
 }
 
 fn read(disk: &MemDisk, log: &PartitionLog<MemDisk>, base: Offset, from: u64, to: u64) -> Vec<u8> {

@@ -21,6 +21,17 @@ pub struct Played {
     pub trace: Trace,
 }
 
+/// The world at the end of a story whose trace is of no interest.
+#[cfg(test)]
+pub(crate) fn world_after(text: &str) -> World {
+    let script = Script::parse(text).expect("a story");
+    let mut world = World::new(1, Delays::STEADY);
+    for command in script.blocks.iter().flat_map(|block| &block.commands) {
+        verbs::perform(&mut world, command).expect("a line that can be done");
+    }
+    world
+}
+
 /// Plays a scenario. Its seed is fixed: what a file tells is always the same story.
 ///
 /// # Errors
