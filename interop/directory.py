@@ -2,8 +2,8 @@
 
 Apache Kafka makes and fills a directory and stops; highwater opens it, must serve the same records
 and offsets, and writes; Apache Kafka opens that after a clean stop and again after a kill -9 of
-highwater, must see everything, and runs a transaction on top. Prints a line a case and
-'N passed, N failed' at the end.
+highwater, must see everything, and runs a transaction on top. Then the same with a directory that
+highwater made. Prints a line a case and 'N passed, N failed' at the end.
 """
 
 import argparse
@@ -51,6 +51,9 @@ share.coordinator.state.topic.replication.factor=1
 share.coordinator.state.topic.min.isr=1
 group.initial.rebalance.delay.ms=0
 log.initial.task.delay.ms=500
+broker.session.timeout.ms=3000
+broker.heartbeat.interval.ms=500
+metadata.log.max.record.bytes.between.snapshots=2000
 """
 
 
@@ -213,6 +216,16 @@ def commit_offsets(bootstrap):
     consumer.close()
 
 
+def committed(bootstrap):
+    """The offsets that the group left."""
+    settings = {"bootstrap.servers": bootstrap, "group.id": "readers"}
+    consumer = ck.Consumer(settings)
+    wanted = [ck.TopicPartition("spread", partition) for partition in range(3)]
+    offsets = [found.offset for found in consumer.committed(wanted, timeout=30)]
+    consumer.close()
+    return offsets
+
+
 def state(bootstrap):
     """What clients can see: the offsets of each partition, and each record at each isolation."""
     admin = AdminClient({"bootstrap.servers": bootstrap})
@@ -311,6 +324,7 @@ class Exchange:
         self.directory = directory
         self.bootstrap = directory.bootstrap
         self.known = None
+        self.has_offsets = False
 
     def served_by(self, serve, end, work):
         """Runs `work` while one of the two serves the directory."""
@@ -337,6 +351,7 @@ class Exchange:
             write(self.bootstrap, "kafka")
             transact(self.bootstrap, "kafka")
             commit_offsets(self.bootstrap)
+            self.has_offsets = True
             admin = AdminClient({"bootstrap.servers": self.bootstrap})
             trimmed = admin.delete_records([ck.TopicPartition("trimmed", 0, 123)])
             for future in trimmed.values():
@@ -345,6 +360,19 @@ class Exchange:
 
         self.directory.format()
         self.served_by(self.directory.kafka, Server.stop, work)
+
+    def highwater_fills(self):
+        """Highwater formats the directory, fills it and is killed."""
+
+        def work():
+            create_topics(self.bootstrap)
+            write(self.bootstrap, "highwater")
+            admin = AdminClient({"bootstrap.servers": self.bootstrap})
+            admin.create_topics([NewTopic("gone", 2, 1)])["gone"].result(30)
+            admin.delete_topics(["gone"])["gone"].result(30)
+            self.remember(0)
+
+        self.served_by(self.directory.highwater, Server.kill, work)
 
     def highwater_takes_over(self, end):
         """Highwater shows the same, takes new writes and topics, and ends."""
@@ -368,14 +396,16 @@ class Exchange:
 
         def work():
             same(self.known, state(self.bootstrap))
+            if self.has_offsets and committed(self.bootstrap) != [42, 42, 42]:
+                raise RuntimeError(f"committed offsets are {committed(self.bootstrap)}")
             write(self.bootstrap, "kafka again")
             transact(self.bootstrap, "kafka again")
             self.remember(10)
 
         self.served_by(self.directory.kafka, end, work)
 
-    def cases(self):
-        """Names and steps."""
+    def of_kafka(self):
+        """The way of a directory that Apache Kafka made: names and steps."""
         yield "Apache Kafka fills a directory and stops", self.kafka_fills
         yield (
             "highwater opens Apache Kafka's directory, serves the same, writes, stops",
@@ -394,33 +424,52 @@ class Exchange:
             lambda: self.kafka_takes_over(Server.stop),
         )
 
+    def of_highwater(self):
+        """The way of a directory that highwater made: names and steps."""
+        yield "highwater formats and fills a directory, is killed", self.highwater_fills
+        yield (
+            "Apache Kafka opens highwater's own directory, reads all, writes, stops",
+            lambda: self.kafka_takes_over(Server.stop),
+        )
+        yield (
+            "highwater takes its directory back, serves the same, writes, stops",
+            lambda: self.highwater_takes_over(Server.stop),
+        )
+
 
 def main():
-    """Runs the cases; after the first failure the rest cannot run and count as failed."""
+    """Runs all cases."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--binary", required=True)
     parser.add_argument("--kafka-libs", required=True)
     parser.add_argument("--keep", help="a folder to work in, which stays")
     options = parser.parse_args()
-    passed = failed = 0
+    results = []
     with tempfile.TemporaryDirectory(prefix="highwater-interop-") as folder:
-        if options.keep:
-            folder = options.keep
-            os.makedirs(folder)
-        directory = Directory(folder, options.binary, options.kafka_libs)
-        for name, step in Exchange(directory).cases():
-            start = time.monotonic()
-            try:
-                if failed:
-                    raise RuntimeError("the case before failed")
-                step()
-                passed += 1
-                print(f"ok      {name} ({time.monotonic() - start:.1f} s)", flush=True)
-            except Exception as why:
-                failed += 1
-                print(f"FAILED  {name}: {why}", flush=True)
-    print(f"{passed} passed, {failed} failed")
-    return 1 if failed else 0
+        for way in (Exchange.of_kafka, Exchange.of_highwater):
+            home = os.path.join(options.keep or folder, way.__name__)
+            os.makedirs(home)
+            directory = Directory(home, options.binary, options.kafka_libs)
+            results += run(way(Exchange(directory)))
+    print(f"{results.count(True)} passed, {results.count(False)} failed")
+    return 0 if all(results) else 1
+
+
+def run(cases):
+    """Runs the cases; after a failure the rest cannot run and count as failed."""
+    results = []
+    for name, step in cases:
+        start = time.monotonic()
+        try:
+            if False in results:
+                raise RuntimeError("the case before failed")
+            step()
+            results.append(True)
+            print(f"ok      {name} ({time.monotonic() - start:.1f} s)", flush=True)
+        except Exception as why:
+            results.append(False)
+            print(f"FAILED  {name}: {why}", flush=True)
+    return results
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """End to end with librdkafka: kill -9 in the middle loses nothing and doubles nothing.
 
-For each codec and round: a fresh node, an idempotent producer, a kill -9 once a third of the
+For each codec and round: a fresh node (of one and of two shards by turns), an idempotent producer, a kill -9 once a third of the
 records is acknowledged, a restart on the same port and directory; then every record must be read
 back once, in order. Prints a line a round and 'N passed, N failed' at the end.
 """
@@ -22,10 +22,14 @@ TOPIC = "records"
 class Node:
     """One highwater process, ended by its id."""
 
-    def __init__(self, binary, data, port=0):
+    def __init__(self, binary, data, port=0, shards=1):
+        self.shards = shards
         self.log = open(os.path.join(data, "..", "node.log"), "ab")
         self.process = subprocess.Popen(
-            [binary, "start", "--data", data, "--listen", f"127.0.0.1:{port}"],
+            [
+                *(binary, "start", "--data", data, "--listen", f"127.0.0.1:{port}"),
+                *("--set", f"num.shards={shards}"),
+            ],
             stdout=subprocess.PIPE,
             stderr=self.log,
             text=True,
@@ -88,11 +92,11 @@ def produce(binary, data, node, codec, count):
         if not killed and len(acknowledged) >= count // 3:
             node.kill()
             killed = True
-            node = Node(binary, data, node.port)
+            node = Node(binary, data, node.port, node.shards)
     if not killed:
         producer.poll(0.05)
         node.kill()
-        node = Node(binary, data, node.port)
+        node = Node(binary, data, node.port, node.shards)
     left = producer.flush(60)
     if left or failed:
         raise RuntimeError(f"{left} records not delivered, failures: {failed[:3]}")
@@ -134,12 +138,12 @@ def read_back(node, count):
         )
 
 
-def one_round(binary, codec, count):
+def one_round(binary, codec, count, shards):
     """One codec, one kill."""
     with tempfile.TemporaryDirectory(prefix="highwater-interop-") as folder:
         data = os.path.join(folder, "data")
         os.mkdir(data)
-        node = Node(binary, data)
+        node = Node(binary, data, shards=shards)
         try:
             admin = AdminClient({"bootstrap.servers": node.bootstrap})
             topic = NewTopic(TOPIC, num_partitions=1, replication_factor=1)
@@ -169,7 +173,7 @@ def main():
         for number in range(1, options.rounds + 1):
             name = f"librdkafka {ck.libversion()[0]} {codec} round {number}"
             try:
-                one_round(options.binary, codec, options.records)
+                one_round(options.binary, codec, options.records, 1 + number % 2)
                 passed += 1
                 print(f"ok      {name}", flush=True)
             except Exception as why:

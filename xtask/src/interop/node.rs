@@ -18,7 +18,12 @@ pub(super) fn build() -> Result<PathBuf> {
     ensure!(status.success(), "the build failed");
     let target = std::env::var_os("CARGO_TARGET_DIR")
         .map_or_else(|| tree::root().join("target"), PathBuf::from);
-    Ok(target.join("debug/highwater"))
+    // A copy: another build may replace the original while nodes are killed and started.
+    let home = tree::root().join("target/interop");
+    std::fs::create_dir_all(&home).context("cannot make target/interop")?;
+    let copy = home.join("highwater");
+    std::fs::copy(target.join("debug/highwater"), &copy).context("cannot copy the binary")?;
+    Ok(copy)
 }
 
 /// One node on a free loopback port. Killed when dropped.

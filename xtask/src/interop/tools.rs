@@ -21,11 +21,7 @@ impl Tools {
     pub(super) fn install() -> Result<Self> {
         let home = tree::root().join("target/interop");
         std::fs::create_dir_all(&home).context("cannot make target/interop")?;
-        if Command::new("kcat").arg("-V").output().is_err() {
-            step("installing kcat (Debian)");
-            run(Command::new("apt-get").args(["update", "-qq"]))?;
-            run(Command::new("apt-get").args(["install", "-y", "-qq", "kcat"]))?;
-        }
+        install_packages()?;
         let kafka_libs = home.join("kafka-libs");
         if !kafka_libs.join(".complete").exists() {
             step("fetching Apache Kafka's tools (Maven)");
@@ -56,6 +52,34 @@ impl Tools {
         }
         Ok(Self { python, kafka_libs })
     }
+}
+
+/// Programs that come from Debian: what shows that one is there, and its package.
+const PACKAGES: [(&[&str], &str); 4] = [
+    (&["kcat", "-V"], "kcat"),
+    (&["java", "-version"], "default-jre-headless"),
+    (&["mvn", "-version"], "maven"),
+    (&["python3", "-m", "ensurepip", "--version"], "python3-venv"),
+];
+
+fn install_packages() -> Result<()> {
+    let is_missing = |probe: &[&str]| {
+        let output = Command::new("env").args(probe).output();
+        !output.is_ok_and(|output| output.status.success())
+    };
+    let missing: Vec<_> = PACKAGES
+        .iter()
+        .filter(|(probe, _)| is_missing(probe))
+        .map(|(_, package)| *package)
+        .collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    step(&format!("installing {} (Debian)", missing.join(", ")));
+    run(Command::new("apt-get").args(["update", "-qq"]))?;
+    run(Command::new("apt-get")
+        .args(["install", "-y", "-qq", "--no-install-recommends"])
+        .args(missing))
 }
 
 fn step(what: &str) {
