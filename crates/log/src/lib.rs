@@ -24,6 +24,7 @@ pub use crate::config::LogConfig;
 pub use crate::damage::DamagedRange;
 pub use crate::error::{AppendError, ReadError};
 pub use crate::leader_epoch_cache::LeaderEpochCache;
+pub use crate::names::renamed_dir;
 pub use crate::partition_log::{
     Appended, CloseLog, Closed, DeleteLog, FileRegion, LocalRead, Origin, PartitionLog, ReadResult,
     RemovedFiles, Retained, SegmentInfo, SyncLog, Synced, TimeFound, TimeLookup, TimeLookupError,

@@ -56,17 +56,6 @@ impl<D: Disk> PartitionLog<D> {
             not_before,
         })
     }
-
-    /// Renames the log's directory to `<topic>-<partition>.<unique>-stray`, for a log that the
-    /// metadata does not know, and returns the new name.
-    ///
-    /// # Errors
-    /// When the directory cannot be renamed.
-    pub fn set_aside(self, unique: Uuid) -> Result<PathBuf, DiskError> {
-        let dir = renamed_dir(&self.topic_partition, unique, "stray");
-        self.disk.rename(&self.dir, &dir)?;
-        Ok(dir)
-    }
 }
 
 impl<D: Disk> CloseLog<D> {

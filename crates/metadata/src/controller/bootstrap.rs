@@ -2,14 +2,16 @@ use highwater_records::stored::MetadataRecord;
 use highwater_records::stored::data::{VotersRecord, voters_record};
 use highwater_records::stored::metadata::{
     BeginTransactionRecord, ConfigRecord, EndTransactionRecord, FeatureLevelRecord,
-    RegisterControllerRecord, register_controller_record,
+    RegisterControllerRecord,
 };
 use highwater_types::{DirectoryId, NodeId, Uuid};
 
 use crate::config::BrokerConfig;
 use crate::image::{
-    BrokerEndpoint, ELIGIBLE_LEADER_REPLICAS_VERSION, ResourceKind, supported_features,
+    BrokerEndpoint, ControllerImage, ELIGIBLE_LEADER_REPLICAS_VERSION, FeatureRange, ResourceKind,
+    supported_features,
 };
+use crate::snapshot::controller_record;
 
 /// The first records of a new cluster, one metadata transaction: what `format` left (`formatted`),
 /// and with eligible leader replicas the cluster-wide `min.insync.replicas`, which must not differ
@@ -51,27 +53,18 @@ pub fn register_controller(
     incarnation: Uuid,
     endpoints: &[BrokerEndpoint],
 ) -> RegisterControllerRecord {
-    let endpoint = |it: &BrokerEndpoint| register_controller_record::ControllerEndpoint {
-        name: it.name.clone(),
-        host: it.host.clone(),
-        port: it.port,
-        security_protocol: it.security_protocol,
-    };
-    let features =
-        supported_features()
-            .iter()
-            .map(|it| register_controller_record::ControllerFeature {
-                name: it.name.to_owned(),
-                min_supported_version: it.min,
-                max_supported_version: it.max,
-            });
-    RegisterControllerRecord {
-        controller_id: id,
-        incarnation_id: incarnation,
+    let features = supported_features().iter().map(|it| FeatureRange {
+        name: it.name.to_owned(),
+        min: it.min,
+        max: it.max,
+    });
+    controller_record(&ControllerImage {
+        id,
+        incarnation,
         zk_migration_ready: false,
-        end_points: endpoints.iter().map(endpoint).collect(),
+        endpoints: endpoints.to_vec(),
         features: features.collect(),
-    }
+    })
 }
 
 /// The voters of a quorum of one that keeps its voters in the log.

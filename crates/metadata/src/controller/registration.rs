@@ -1,9 +1,10 @@
-use highwater_records::stored::metadata::{RegisterBrokerRecord, register_broker_record};
+use highwater_records::stored::metadata::RegisterBrokerRecord;
 use highwater_types::{BrokerEpoch, DirectoryId, ErrorCode, Mono, NodeId, Uuid};
 
 use super::elections::Upheaval;
 use super::{Controller, Decision, NextOffset, Refusal};
 use crate::image::{BrokerEndpoint, BrokerImage, FeatureRange, METADATA_VERSION, MetadataImage};
+use crate::snapshot::broker_record;
 
 /// The metadata.version from which directories are told apart (KIP-858).
 const DIRECTORIES_SINCE: i16 = 17;
@@ -214,36 +215,19 @@ fn record(
     fenced: bool,
     in_controlled_shutdown: bool,
 ) -> RegisterBrokerRecord {
-    let endpoints = request
-        .endpoints
-        .iter()
-        .map(|it| register_broker_record::BrokerEndpoint {
-            name: it.name.clone(),
-            host: it.host.clone(),
-            port: it.port,
-            security_protocol: it.security_protocol,
-        });
-    let features = request
-        .features
-        .iter()
-        .map(|it| register_broker_record::BrokerFeature {
-            name: it.name.clone(),
-            min_supported_version: it.min,
-            max_supported_version: it.max,
-        });
-    RegisterBrokerRecord {
-        broker_id: request.broker_id,
-        is_migrating_zk_broker: false,
-        incarnation_id: request.incarnation,
-        broker_epoch: epoch.raw(),
-        end_points: endpoints.collect(),
-        features: features.collect(),
+    broker_record(&BrokerImage {
+        id: request.broker_id,
+        epoch,
+        incarnation: request.incarnation,
+        endpoints: request.endpoints.clone(),
+        features: request.features.clone(),
         rack: request.rack.clone(),
         fenced,
         in_controlled_shutdown,
-        log_dirs: request.directories.iter().map(|it| it.uuid()).collect(),
-        cordoned_log_dirs: None,
-    }
+        is_migrating: false,
+        directories: request.directories.clone(),
+        cordoned: None,
+    })
 }
 
 #[cfg(test)]

@@ -46,7 +46,8 @@ fn feature_records(image: &MetadataImage) -> Vec<MetadataRecord> {
     levels.into_iter().map(record).collect()
 }
 
-fn broker_record(broker: &BrokerImage) -> RegisterBrokerRecord {
+/// The record that registers `broker` as it is.
+pub(crate) fn broker_record(broker: &BrokerImage) -> RegisterBrokerRecord {
     let endpoint = |it: &crate::image::BrokerEndpoint| register_broker_record::BrokerEndpoint {
         name: it.name.clone(),
         host: it.host.clone(),
@@ -73,7 +74,8 @@ fn broker_record(broker: &BrokerImage) -> RegisterBrokerRecord {
     }
 }
 
-fn controller_record(controller: &ControllerImage) -> RegisterControllerRecord {
+/// The record that registers `controller` as it is.
+pub(crate) fn controller_record(controller: &ControllerImage) -> RegisterControllerRecord {
     let endpoint =
         |it: &crate::image::BrokerEndpoint| register_controller_record::ControllerEndpoint {
             name: it.name.clone(),

@@ -2,7 +2,7 @@ use std::path::PathBuf;
 
 use highwater_disk::{Blocking, Disk, DiskError};
 use highwater_log::checkpoint::partition_metadata;
-use highwater_log::{DeleteLog, PartitionLog, RemovedFiles};
+use highwater_log::{DeleteLog, PartitionLog, RemovedFiles, renamed_dir};
 use highwater_types::{ErrorCode, Millis, Mono, Now, TopicIdPartition, TopicPartition, Uuid};
 use rand_chacha::rand_core::RngCore as _;
 
@@ -11,9 +11,6 @@ use crate::journal::{Happening, JournalEntry, Level};
 use crate::machine::Effect;
 use crate::shard::partition::PartitionState;
 use crate::shard::{Effects, Shard};
-
-/// Longest name that file systems take, in bytes.
-const NAME_BYTES_MAX: usize = 255;
 
 /// Something that was renamed out of the way and is removed later.
 #[derive(Debug)]
@@ -170,25 +167,18 @@ impl<D: Disk> Shard<D> {
         Uuid::from_random(bytes)
     }
 
-    /// Renames the directory of a log to `<topic>-<partition>.<32 hexadecimal digits>-<what>`, the
-    /// front cut so that the name fits.
+    /// Renames the directory of a log out of the way; see [`renamed_dir`].
     pub(super) fn rename_log_dir(
         &mut self,
         dir: LogDirNumber,
         name: &TopicPartition,
         what: &str,
     ) -> Result<String, DiskError> {
-        let unique = self.random_uuid().to_bytes();
-        let digits: String = unique.iter().map(|byte| format!("{byte:02x}")).collect();
-        let tail = format!(".{digits}-{what}");
-        let from = name.to_string();
-        let mut to = from.clone();
-        to.truncate(NAME_BYTES_MAX - tail.len());
-        to.push_str(&tail);
+        let to = renamed_dir(name, self.random_uuid(), what);
         if let Some(log_dir) = self.online_dir(dir) {
-            log_dir.disk.rename(from.as_ref(), to.as_ref())?;
+            log_dir.disk.rename(name.to_string().as_ref(), &to)?;
         }
-        Ok(to)
+        Ok(to.display().to_string())
     }
 
     fn remove_dir_at(&mut self, due: Mono, dir: LogDirNumber, path: PathBuf) {
