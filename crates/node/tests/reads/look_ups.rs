@@ -119,7 +119,8 @@ fn what_cannot_be_asked() {
     let twice = ErrorCode::INVALID_REQUEST.raw();
     assert_eq!(
         errors,
-        [twice, 0, twice, ErrorCode::UNKNOWN_TOPIC_OR_PARTITION.raw()]
+        [twice, 0, ErrorCode::UNKNOWN_TOPIC_OR_PARTITION.raw()],
+        "one row for what is named twice, as in Kafka"
     );
     let mut request = list(&[(0, -1)]);
     request.topics[0].name = "../x".to_owned();

@@ -115,6 +115,8 @@ fn broker_entries(cx: &DescribeContext<'_>, name: &str) -> Result<Vec<ConfigEntr
         return Ok(entries);
     }
     match name.parse::<i32>() {
+        // Of the spellings of a number only one counts, or each would be answered in one request.
+        Ok(id) if id.to_string() != name => Err(not_a_broker(name)),
         Ok(id) if id == cx.node_id.raw() => Ok(describe_broker(layers(cx))),
         Ok(id) => {
             let text = format!(
@@ -123,11 +125,13 @@ fn broker_entries(cx: &DescribeContext<'_>, name: &str) -> Result<Vec<ConfigEntr
             );
             Err((ErrorCode::INVALID_REQUEST, text))
         }
-        Err(_) => {
-            let text = format!("A broker's resource name is its id or empty, not '{name}'.");
-            Err((ErrorCode::INVALID_REQUEST, text))
-        }
+        Err(_) => Err(not_a_broker(name)),
     }
+}
+
+fn not_a_broker(name: &str) -> Refused {
+    let text = format!("A broker's resource name is its id or empty, not '{name}'.");
+    (ErrorCode::INVALID_REQUEST, text)
 }
 
 fn layers<'a>(cx: &'a DescribeContext<'_>) -> ConfigLayers<'a> {
