@@ -74,7 +74,7 @@ impl<D: Disk> Shard<D> {
     /// stray is out of the way before the log that takes its place is made.
     fn is_mine(&self, log: &FoundLog) -> bool {
         let named = self.image.topic_by_name(log.topic_partition.topic.as_str());
-        let topic_id = named.map(|topic| topic.id).or(log.topic.id());
+        let topic_id = named.map(|topic| topic.id).or_else(|| log.topic.id());
         let id = TopicIdPartition {
             topic_id: topic_id.unwrap_or_default(),
             partition: log.topic_partition.partition,
