@@ -111,7 +111,7 @@ pub(crate) enum FormatCommand {
     RandomUuid,
 }
 
-/// Where a client command finds the cluster.
+/// Where a client command finds the cluster. It may stand before the verb too, see `placing`.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Bootstrap {
     /// Any brokers of the cluster, separated by commas.

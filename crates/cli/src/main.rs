@@ -8,6 +8,7 @@ mod log_dump;
 mod log_verify;
 mod node_settings;
 mod output;
+mod placing;
 mod sim;
 mod start;
 
@@ -20,7 +21,7 @@ use crate::args::{Cli, Command};
 
 /// Exit code 0 is done, 1 failed, 2 wrong usage (clap's own).
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = Cli::parse_from(placing::verb_first(std::env::args_os()));
     let output = cli.output;
     let done = match cli.command {
         Command::Start(args) => start::run(args),

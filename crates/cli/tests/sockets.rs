@@ -350,6 +350,63 @@ fn connections_per_address_are_limited() {
 }
 
 #[test]
+fn connections_beyond_the_maximum_wait_for_a_place() {
+    let (_root, node) = node(&["--set", "max.connections=3"]);
+    let mut kept: Vec<Client> = (0..3).map(|_| node.connect()).collect();
+    for client in &mut kept {
+        let _answer: ApiVersionsResponse = client.call(18, 4, &api_versions());
+    }
+    let mut fourth = node.connect();
+    let id = fourth.send(18, 4, &api_versions());
+    let short = Some(Duration::from_millis(200));
+    fourth.stream.set_read_timeout(short).expect("a socket");
+    let waits = fourth.stream.read(&mut [0; 4]).map_err(|why| why.kind());
+    assert_eq!(waits, Err(ErrorKind::WouldBlock), "it waits in the backlog");
+    drop(kept.pop());
+    fourth
+        .stream
+        .set_read_timeout(Some(support::PATIENCE))
+        .expect("a socket");
+    let answer: ApiVersionsResponse = fourth.receive(18, 4, id);
+    assert_eq!(answer.error_code, ErrorCode::NONE);
+}
+
+#[test]
+fn frames_above_a_smaller_maximum_close() {
+    let (_root, node) = node(&["--set", "socket.request.max.bytes=10000"]);
+    let mut client = node.connect();
+    client.topic("t");
+    client
+        .stream
+        .write_all(&10_001_i32.to_be_bytes())
+        .expect("sends");
+    client.assert_closed();
+    let mut client = node.connect();
+    let frame = [&[0, 18, 0, 0, 0, 0, 0, 7, 0xff, 0xff][..], &[0; 9990]].concat();
+    client.send_frame(&frame);
+    assert!(client.read_frame().is_some(), "the maximum itself is fine");
+}
+
+#[test]
+fn waiting_requests_of_one_connection_are_bounded_and_all_answered() {
+    let (_root, node) = node(&["--set", "max.waiting.requests.per.connection=4"]);
+    let mut client = node.connect();
+    client.create_topic("flushed", 1, &[("flush.messages", "1")]);
+    let topic = client.topic("flushed");
+    let sent: Vec<i32> = (0..200)
+        .map(|number| {
+            let records = batch(&[format!("{number}")]);
+            client.send(0, 13, &produce_request(topic, 0, records))
+        })
+        .collect();
+    for id in sent {
+        let frame = client.read_frame().expect("an answer");
+        assert_eq!(frame[..4], id.to_be_bytes());
+    }
+    assert_eq!(client.read_all(topic, 0).len(), 200);
+}
+
+#[test]
 fn the_inbound_budget_holds_and_everybody_gets_through() {
     let (_root, node) = node(&["--set", "max.inbound.memory.bytes=2097152"]);
     let topic = node.connect().topic("budget");

@@ -386,3 +386,109 @@ fn trap_11_and_12_and_13_fetches_in_the_middle_and_at_the_end() {
     );
     assert_serves(&node);
 }
+
+#[test]
+fn c_57_a_quiet_topic_is_emptied_by_time_and_not_by_size() {
+    let (_root, node) = node(&["log.retention.check.interval.ms=100"]);
+    let mut client = node.connect();
+    client.create_topic("by-time", 1, &[("retention.ms", "5000")]);
+    client.create_topic(
+        "by-size",
+        1,
+        &[("retention.bytes", "1"), ("retention.ms", "-1")],
+    );
+    for topic in ["by-time", "by-size"] {
+        log_end_offset(&mut client, topic, 0);
+        // The records are of 2023.
+        let (error, _) = produce(&mut client, topic, 0, batch(&["a", "b", "c"]));
+        assert_eq!(error, ErrorCode::NONE);
+    }
+    let late = std::time::Instant::now() + crate::support::PATIENCE;
+    while list_offset(&mut client, "by-time", 0, -2).2 != 3 {
+        assert!(
+            std::time::Instant::now() < late,
+            "the active segment never goes"
+        );
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    assert_eq!(log_end_offset(&mut client, "by-time", 0), 3);
+    let topic = client.topic("by-time");
+    let answer: FetchResponse = client.call(1, 17, &fetch_request(topic, 0, 0, 0));
+    let row = &answer.responses[0].partitions[0];
+    assert_eq!(row.error_code, ErrorCode::OFFSET_OUT_OF_RANGE);
+    assert_eq!(
+        produce(&mut client, "by-time", 0, batch(&["d"])),
+        (ErrorCode::NONE, 3)
+    );
+    assert_eq!(
+        list_offset(&mut client, "by-size", 0, -2).2,
+        0,
+        "size alone keeps it"
+    );
+}
+
+/// Bytes that the node read from files and sockets.
+fn read_bytes(node: &crate::support::Node) -> u64 {
+    let text = std::fs::read_to_string(format!("/proc/{}/io", node.id())).expect("it runs");
+    let line = text.lines().find_map(|line| line.strip_prefix("rchar: "));
+    line.and_then(|it| it.parse().ok()).expect("a number")
+}
+
+#[test]
+fn c_28_look_ups_by_time_over_many_segments_scan_no_bodies() {
+    const PARTITIONS: i32 = 100;
+    let (root, node) = node(&[]);
+    let mut client = node.connect();
+    client.create_topic("t", PARTITIONS, &[("internal.segment.bytes", "50000")]);
+    let records = batch(&["v".repeat(30_000)]);
+    for partition in 0..PARTITIONS {
+        log_end_offset(&mut client, "t", partition);
+        for _ in 0..20 {
+            let (error, _) = produce(&mut client, "t", partition, records.clone());
+            assert_eq!(error, ErrorCode::NONE);
+        }
+    }
+    assert!(node.stop().success());
+    let node = crate::support::Node::start(&root.path().join("data"), &[]);
+    let mut client = node.connect();
+    client.topic("t");
+    (0..PARTITIONS).for_each(|partition| {
+        log_end_offset(&mut client, "t", partition);
+    });
+    let partition = |partition_index| {
+        highwater_protocol::messages::list_offsets_request::ListOffsetsPartition {
+            partition_index,
+            timestamp: 0,
+            ..Default::default()
+        }
+    };
+    let request = highwater_protocol::messages::ListOffsetsRequest {
+        replica_id: highwater_types::NodeId::new(-1),
+        topics: vec![
+            highwater_protocol::messages::list_offsets_request::ListOffsetsTopic {
+                name: "t".to_owned(),
+                partitions: (0..PARTITIONS).map(partition).collect(),
+            },
+        ],
+        ..Default::default()
+    };
+    for round in ["cold", "warm"] {
+        let (before, began) = (read_bytes(&node), std::time::Instant::now());
+        let answer: highwater_protocol::messages::ListOffsetsResponse = client.call(2, 7, &request);
+        let (read, took) = (read_bytes(&node) - before, began.elapsed());
+        for row in &answer.topics[0].partitions {
+            assert_eq!(
+                (row.error_code, row.offset),
+                (ErrorCode::NONE, 0),
+                "{round}"
+            );
+        }
+        println!("{round}: {read} bytes in {took:?}");
+        // 60 MB lie there; the one batch that is looked into has 30 kB.
+        assert!(read < 5_000_000, "{round}: {read} bytes");
+        assert!(
+            took < std::time::Duration::from_secs(2),
+            "{round}: {took:?}"
+        );
+    }
+}
