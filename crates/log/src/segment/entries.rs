@@ -5,7 +5,7 @@ use highwater_types::Offset;
 
 use crate::lazy_file::LazyFile;
 
-/// How many entries one read takes once a binary search has come near.
+/// How many entries one read of a search takes.
 const BLOCK: u64 = 256;
 
 /// One entry of an index file. On disk: big-endian, fixed size, offsets relative to the
@@ -61,6 +61,11 @@ impl<D: Disk, E: Entry> Entries<D, E> {
         Ok(entries)
     }
 
+    /// The base offset of the segment.
+    pub(crate) const fn base(&self) -> Offset {
+        self.base
+    }
+
     pub(crate) fn len(&self) -> u64 {
         self.on_file + self.tail.len() as u64
     }
@@ -90,19 +95,53 @@ impl<D: Disk, E: Entry> Entries<D, E> {
 
     /// How many entries from the start fulfil `below`; the entries must be sorted by it.
     pub(crate) fn partition_point(&self, below: impl Fn(&E) -> bool) -> Result<u64, DiskError> {
+        Ok(self.search(self.on_file / 2, below)?.0)
+    }
+
+    /// The last entry that fulfils `below`; the entries must be sorted by it. A good `guess` of its
+    /// number makes it one read.
+    pub(crate) fn last_where(
+        &self,
+        guess: u64,
+        below: impl Fn(&E) -> bool,
+    ) -> Result<Option<E>, DiskError> {
+        Ok(self.search(guess, below)?.1)
+    }
+
+    /// How many entries from the start fulfil `below`, and the last of them. Looks into the file
+    /// block by block, first around `guess`.
+    fn search(
+        &self,
+        guess: u64,
+        below: impl Fn(&E) -> bool,
+    ) -> Result<(u64, Option<E>), DiskError> {
         if self.on_file == 0 || self.tail.first().is_some_and(&below) {
-            return Ok(self.on_file + self.tail.partition_point(&below) as u64);
+            let count = self.tail.partition_point(&below);
+            let last = count.checked_sub(1).and_then(|at| self.tail.get(at));
+            return Ok((self.on_file + count as u64, last.copied()));
         }
-        let (mut low, mut high) = (0, self.on_file);
-        while high - low > BLOCK {
-            let middle = low + (high - low) / 2;
-            match self.at(middle)? {
-                Some(entry) if below(&entry) => low = middle + 1,
-                _ => high = middle,
+        // All before `low` fulfil `below`; none from `high` on does, or is on the file.
+        let (mut low, mut high, mut last) = (0, self.on_file, None);
+        let mut from = guess.saturating_sub(BLOCK / 2);
+        while low < high {
+            from = from.clamp(low, high.saturating_sub(BLOCK).max(low));
+            let block = self.read_block(from, BLOCK.min(high - from))?;
+            let count = block.partition_point(&below);
+            match count.checked_sub(1).and_then(|at| block.get(at)) {
+                // A file that was cut ends as if nothing followed.
+                None if from == low => break,
+                None => high = from,
+                Some(entry) => {
+                    low = from + count as u64;
+                    last = Some(*entry);
+                    if count < block.len() {
+                        break;
+                    }
+                }
             }
+            from = (low + (high - low) / 2).saturating_sub(BLOCK / 2);
         }
-        let block = self.read_block(low, high - low)?;
-        Ok(low + block.partition_point(&below) as u64)
+        Ok((low, last))
     }
 
     /// Forgets all but the first `count` entries. The file is cut by [`Entries::write`].
@@ -219,4 +258,65 @@ pub(crate) fn be_i64(bytes: &[u8], at: usize) -> Option<i64> {
         .try_into()
         .ok()
         .map(i64::from_be_bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use highwater_disk::{MemDisk, OpenMode};
+
+    use super::super::OffsetEntry;
+    use super::*;
+
+    /// Entries 10, 20, 30, .. of which the older ones are on file.
+    fn entries(count: u64) -> Entries<MemDisk, OffsetEntry> {
+        let file = LazyFile::new(
+            MemDisk::new("test"),
+            PathBuf::from("0.index"),
+            OpenMode::Create,
+        );
+        let mut entries = Entries::new(Offset::new(0), file);
+        for number in 1..=count {
+            let (offset, position) = (Offset::new(0).plus(10 * number.cast_signed()), number * 7);
+            entries.push(OffsetEntry { offset, position });
+        }
+        entries.write(true).expect("no faults");
+        entries
+    }
+
+    #[test]
+    fn every_entry_is_found_from_every_guess() {
+        for count in [0, 1, 31, 65, 300, 2_000] {
+            let entries = entries(count);
+            for guess in [0, 1, count / 2, count, u64::MAX] {
+                for target in (0..count + 2).step_by(if count > 500 { 37 } else { 1 }) {
+                    let below = |entry: &OffsetEntry| {
+                        entry.offset <= Offset::new(0).plus(10 * target.cast_signed())
+                    };
+                    let found = entries.last_where(guess, below).expect("no faults");
+                    let expected = target.min(count);
+                    assert_eq!(
+                        found.map_or(0, |entry| entry.position),
+                        expected * 7,
+                        "{target} of {count} from {guess}"
+                    );
+                    assert_eq!(entries.partition_point(below).expect("no faults"), expected);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_file_that_was_cut_ends_where_it_ends() {
+        let entries = entries(2_000);
+        let file = entries.file().open().expect("no faults");
+        file.set_len(100 * OffsetEntry::SIZE as u64)
+            .expect("no faults");
+        for guess in [0, 50, 1_000, 2_000] {
+            let found = entries.last_where(guess, |entry| entry.position <= 3_500);
+            let found = found.expect("no faults").expect("an entry");
+            assert_eq!(found.position, 700, "from {guess}");
+        }
+    }
 }

@@ -49,11 +49,14 @@ impl<D: Disk> OffsetIndex<D> {
 
     /// The greatest entry whose offset is not above `target`.
     pub(crate) fn lookup(&self, target: Offset) -> Result<Option<OffsetEntry>, DiskError> {
-        let above = self.0.partition_point(|entry| entry.offset <= target)?;
-        match above.checked_sub(1) {
-            Some(at) => self.0.at(at),
-            None => Ok(None),
-        }
+        // Batches are much alike, so that entries lie evenly.
+        let share = self.0.last().and_then(|last| {
+            let span = u64::try_from(last.offset.distance_from(self.0.base())).ok()?;
+            let wanted = u64::try_from(target.distance_from(self.0.base())).ok()?;
+            self.0.len().checked_mul(wanted)?.checked_div(span)
+        });
+        self.0
+            .last_where(share.unwrap_or(0), |entry| entry.offset <= target)
     }
 
     /// Notes a batch; its last offset and position must lie above those of the last entry.

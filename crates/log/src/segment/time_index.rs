@@ -47,11 +47,8 @@ impl<D: Disk> TimeIndex<D> {
     /// The greatest entry whose timestamp is below `target`: everything up to its offset is too
     /// old to be the answer of a look-up by time.
     pub(crate) fn lookup_below(&self, target: WallMs) -> Result<Option<TimeEntry>, DiskError> {
-        let above = self.0.partition_point(|entry| entry.timestamp < target)?;
-        match above.checked_sub(1) {
-            Some(at) => self.0.at(at),
-            None => Ok(None),
-        }
+        let middle = self.0.len() / 2;
+        self.0.last_where(middle, |entry| entry.timestamp < target)
     }
 
     /// Notes the greatest timestamp so far, if it rose since the last entry. Timestamps that go
