@@ -28,7 +28,7 @@ class TopicId:
 
 
 class Kept:
-    """Stands for a number that an earlier answer of each of the two gave (a session, a producer)."""
+    """Stands for a number that an earlier answer of each of the two gave."""
 
     def __init__(self, name):
         self.name = name
@@ -146,7 +146,7 @@ class Pair:
         """Asks at each version that can say it."""
         low, high = wire.REQUESTS[key].versions
         for version in range(max(low, first), min(high, last) + 1):
-            self.ask(what, key, version, fitting(key, version, values), **more)
+            self.ask(what, key, version, wire.fitting(key, version, values), **more)
 
     def settle(self, topics):
         """Waits until both serve the topics: Kafka answers before its partitions lead."""
@@ -173,25 +173,6 @@ class Pair:
             if side.connection is not None:
                 side.connection.close()
                 side.connection = None
-
-
-def fitting(key, version, values):
-    """The request without fields that the version lacks."""
-
-    def cut(fields, given):
-        kept = {}
-        for field in fields:
-            if field.name not in given or not wire.within(version, field.versions):
-                continue
-            value = given[field.name]
-            if field.fields and isinstance(value, list):
-                value = [cut(field.fields, each) for each in value]
-            elif field.fields and isinstance(value, dict):
-                value = cut(field.fields, value)
-            kept[field.name] = value
-        return kept
-
-    return cut(wire.REQUESTS[key].fields, values)
 
 
 def without_producers(records):
@@ -325,8 +306,11 @@ def main():
                         f"{difference}\n    versions  {spans(versions)}"
                         for difference, versions in pair.differences.items()
                     )
-                    print(f"FAILED  differences, {name}: {len(pair.differences)} in "
-                          f"{pair.asked} requests\n  {told}", flush=True)
+                    print(
+                        f"FAILED  differences, {name}: {len(pair.differences)} in "
+                        f"{pair.asked} requests\n  {told}",
+                        flush=True,
+                    )
                 else:
                     passed += 1
                     print(f"ok      differences, {name}: none in {pair.asked} requests", flush=True)

@@ -5,6 +5,7 @@ import uuid
 
 import wire
 from batches import batch, record
+from wire import fitting
 
 PROPERTIES = """\
 num.partitions=2
@@ -17,6 +18,7 @@ KNOWN = {
     "one byte more": "a batch with stray bytes after it is refused, not cut",
     "record deltas 0 0": "two records of one offset are refused",
     "record delta 1 first": "records out of order are refused",
+    "batch length 2^31-1": "a cut batch is one (87), not a server's error",
     "codec 5": "an unknown codec is said to be one (76), not a server's error",
     "codec 7": "an unknown codec is said to be one (76), not a server's error",
     "codec said, not done": "a batch that cannot be unpacked is corrupt (2), not a server's error",
@@ -30,7 +32,6 @@ KNOWN = {
     "partition bytes -1": "as 0; Kafka fails",
     "bytes -1": "as 0; Kafka fails",
     "a count below -1": "a broken frame; Kafka takes it as null",
-    "producer -2 epoch 3": "no such producer id; Kafka takes it as absent",
     "zstd for the old": "the gzip libraries are not the same",
     "type 16 name 'm'": "client metrics come later",
     "type 32 name 'g'": "groups come later",
@@ -80,10 +81,14 @@ class Stories:
                 ("bad", 1, []),
                 ("odd", 1, []),
                 ("seq", 1, []),
-                ("configured", 1, [
-                    {"Name": "retention.ms", "Value": "12345"},
-                    {"Name": "max.message.bytes", "Value": "400"},
-                ]),
+                (
+                    "configured",
+                    1,
+                    [
+                        {"Name": "retention.ms", "Value": "12345"},
+                        {"Name": "max.message.bytes", "Value": "400"},
+                    ],
+                ),
                 ("compacted", 1, [{"Name": "cleanup.policy", "Value": "compact"}]),
                 ("stamped", 1, [{"Name": "message.timestamp.type", "Value": "LogAppendTime"}]),
                 ("strict", 1, [{"Name": "message.timestamp.before.max.ms", "Value": "1000"}]),
@@ -93,8 +98,20 @@ class Stories:
         pair.ask("the topics", 19, 7, {"Topics": wanted})
         for side in (pair.kafka, pair.ours):
             side.learn_ids()
-        pair.settle(["data", "fresh", "bad", "odd", "seq", "configured", "compacted", "stamped", "strict",
-                     "zipped"])
+        pair.settle(
+            [
+                "data",
+                "fresh",
+                "bad",
+                "odd",
+                "seq",
+                "configured",
+                "compacted",
+                "stamped",
+                "strict",
+                "zipped",
+            ]
+        )
         for number in range(3):
             good = batch(values=5, base_timestamp=1_700_000_000_000 + number * 60_000)
             self.produce_one(pair, "filling", "data", good)
@@ -120,8 +137,23 @@ class Stories:
 
     def frames(self, pair):
         """Unknown keys and versions, short bodies, trailing bytes."""
-        for key, version in [(0, 0), (0, 2), (0, 14), (1, 3), (1, 19), (3, 14), (3, -1), (999, 0),
-                             (-1, 0), (52, 0), (62, 0), (4, 0), (22, 6), (19, 1), (20, 0)]:
+        for key, version in [
+            (0, 0),
+            (0, 2),
+            (0, 14),
+            (1, 3),
+            (1, 19),
+            (3, 14),
+            (3, -1),
+            (999, 0),
+            (-1, 0),
+            (52, 0),
+            (62, 0),
+            (4, 0),
+            (22, 6),
+            (19, 1),
+            (20, 0),
+        ]:
             self.raw(pair, f"key {key} version {version}", key, version, b"\0" * 32)
         for key in (1, 2, 3, 19, 20, 22, 23, 32, 60, 75):
             low, high = wire.REQUESTS[key].versions
@@ -166,16 +198,21 @@ class Stories:
         pair.versions("none (empty)", 3, {"Topics": []}, ignore=("Topics",))
         auto = {"AllowAutoTopicCreation": False}
         named = [{"Name": "data"}, {"Name": "configured"}]
-        more = {"IncludeTopicAuthorizedOperations": True,
-                "IncludeClusterAuthorizedOperations": True}
+        more = {
+            "IncludeTopicAuthorizedOperations": True,
+            "IncludeClusterAuthorizedOperations": True,
+        }
         pair.versions("named", 3, {"Topics": named, **auto})
         pair.versions("named, with operations", 3, {"Topics": named, **auto, **more}, first=8)
         pair.versions("twice", 3, {"Topics": [{"Name": "data"}, {"Name": "data"}], **auto})
         for name in BAD_NAMES:
-            pair.versions(f"bad name {name[:9]!r}", 3, {"Topics": [{"Name": name}], **auto}, first=4)
+            pair.versions(
+                f"bad name {name[:9]!r}", 3, {"Topics": [{"Name": name}], **auto}, first=4
+            )
             if name:
-                pair.versions(f"bad name {name[:9]!r} to create", 3, {"Topics": [{"Name": name}]},
-                              first=1)
+                pair.versions(
+                    f"bad name {name[:9]!r} to create", 3, {"Topics": [{"Name": name}]}, first=1
+                )
         pair.versions("unknown", 3, {"Topics": [{"Name": "nope"}], **auto}, first=4)
         mixed = [{"Name": "nope"}, {"Name": "data"}, {"Name": "bad name!"}]
         pair.versions("mixed", 3, {"Topics": mixed, **auto}, first=4)
@@ -192,6 +229,7 @@ class Stories:
                     pair.ask(f"id {show(topic)} name {name}", 3, version, asked)
             asked = {"Topics": [{"TopicId": topic, "Name": None} for topic in ids[:2]], **auto}
             pair.ask("by ids", 3, version, asked)
+            pair.ask("by ids, with operations", 3, version, fitting(3, version, {**asked, **more}))
             both = [{"TopicId": ids[0], "Name": None}, {"Name": "data"}]
             pair.ask("by id and name", 3, version, {"Topics": both, **auto})
 
@@ -200,9 +238,14 @@ class Stories:
         for operations in (False, True):
             for kind in (0, 1, 2, 3):
                 for fenced in (False, True):
-                    asked = {"IncludeClusterAuthorizedOperations": operations,
-                             "EndpointType": kind, "IncludeFencedBrokers": fenced}
-                    pair.versions(f"operations {operations}, type {kind}, fenced {fenced}", 60, asked)
+                    asked = {
+                        "IncludeClusterAuthorizedOperations": operations,
+                        "EndpointType": kind,
+                        "IncludeFencedBrokers": fenced,
+                    }
+                    pair.versions(
+                        f"operations {operations}, type {kind}, fenced {fenced}", 60, asked
+                    )
 
     def describe_topic_partitions(self, pair):
         """Pages, cursors, unknown and bad names."""
@@ -211,8 +254,16 @@ class Stories:
         for limit in (0, 1, 2, 3, 2000, -1):
             asked = {"Topics": names, "ResponsePartitionLimit": limit}
             pair.ask(f"limit {limit}", 75, 0, asked)
-        for name, partition in [("data", 1), ("data", 0), ("configured", 0), ("data", 5),
-                                ("e", 0), ("", 0), ("data", -1), ("zzz", 0)]:
+        for name, partition in [
+            ("data", 1),
+            ("data", 0),
+            ("configured", 0),
+            ("data", 5),
+            ("e", 0),
+            ("", 0),
+            ("data", -1),
+            ("zzz", 0),
+        ]:
             cursor = {"TopicName": name, "PartitionIndex": partition}
             asked = {"Topics": names, "Cursor": cursor, "ResponsePartitionLimit": 10}
             pair.ask(f"cursor {name}-{partition}", 75, 0, asked)
@@ -226,9 +277,7 @@ class Stories:
         """Each wrong argument, with the message."""
 
         def create(what, topics, **more):
-            names = [
-                {**topic, "Name": topic["Name"]} for topic in topics
-            ]
+            names = [{**topic, "Name": topic["Name"]} for topic in topics]
             pair.versions(what, 19, {"Topics": names, "timeoutMs": 5000, **more})
 
         def one(**fields):
@@ -250,7 +299,9 @@ class Stories:
         assigned = {"NumPartitions": -1, "ReplicationFactor": -1}
 
         def parts(*brokers):
-            return [{"PartitionIndex": at, "BrokerIds": list(ids)} for at, ids in enumerate(brokers)]
+            return [
+                {"PartitionIndex": at, "BrokerIds": list(ids)} for at, ids in enumerate(brokers)
+            ]
 
         create("assigned", one(**assigned, Assignments=parts([1], [1])), **check)
         create("assigned and counted", one(Assignments=parts([1])), **check)
@@ -262,26 +313,47 @@ class Stories:
         create("gap", one(**assigned, Assignments=gap), **check)
         create("partition twice", one(**assigned, Assignments=parts([1]) * 2), **check)
         for name, value in [
-            ("retention.ms", "1000"), ("retention.ms", "-2"), ("retention.ms", "abc"),
-            ("retention.ms", ""), ("retention.ms", None), ("no.such.config", "1"),
-            ("cleanup.policy", "delete,compact"), ("cleanup.policy", "shred"),
-            ("cleanup.policy", ""), ("compression.type", "zstd"), ("compression.type", "rar"),
-            ("segment.bytes", "1000"), ("segment.bytes", "2147483648"),
-            ("min.insync.replicas", "0"), ("min.insync.replicas", "3"),
-            ("min.cleanable.dirty.ratio", "1.5"), ("preallocate", "yes"), ("preallocate", "TRUE"),
-            ("message.timestamp.type", "Never"), ("message.format.version", "2.0"),
-            ("remote.storage.enable", "true"), ("local.retention.ms", "5"),
-            ("compression.gzip.level", "10"), ("compression.gzip.level", "0"), ("compression.zstd.level", "22"),
-            ("compression.lz4.level", "0"), ("max.message.bytes", "-1"),
+            ("retention.ms", "1000"),
+            ("retention.ms", "-2"),
+            ("retention.ms", "abc"),
+            ("retention.ms", ""),
+            ("retention.ms", None),
+            ("no.such.config", "1"),
+            ("cleanup.policy", "delete,compact"),
+            ("cleanup.policy", "shred"),
+            ("cleanup.policy", ""),
+            ("compression.type", "zstd"),
+            ("compression.type", "rar"),
+            ("segment.bytes", "1000"),
+            ("segment.bytes", "2147483648"),
+            ("min.insync.replicas", "0"),
+            ("min.insync.replicas", "3"),
+            ("min.cleanable.dirty.ratio", "1.5"),
+            ("preallocate", "yes"),
+            ("preallocate", "TRUE"),
+            ("message.timestamp.type", "Never"),
+            ("message.format.version", "2.0"),
+            ("remote.storage.enable", "true"),
+            ("local.retention.ms", "5"),
+            ("compression.gzip.level", "10"),
+            ("compression.gzip.level", "0"),
+            ("compression.zstd.level", "22"),
+            ("compression.lz4.level", "0"),
+            ("max.message.bytes", "-1"),
             ("leader.replication.throttled.replicas", "*"),
             ("leader.replication.throttled.replicas", "0:1,x"),
             ("leader.replication.throttled.replicas", "0:1,3:2"),
             ("leader.replication.throttled.replicas", "none"),
             ("leader.replication.throttled.replicas", ""),
-            ("follower.replication.throttled.replicas", "-1:2"), ("retention.ms", " 7 "),
-            ("index.interval.bytes", "-1"), ("segment.ms", "0"), ("delete.retention.ms", "-1"),
-            ("internal.segment.bytes", "1000"), ("max.compaction.lag.ms", "0"),
-            ("min.compaction.lag.ms", "10"), ("unclean.leader.election.enable", "maybe"),
+            ("follower.replication.throttled.replicas", "-1:2"),
+            ("retention.ms", " 7 "),
+            ("index.interval.bytes", "-1"),
+            ("segment.ms", "0"),
+            ("delete.retention.ms", "-1"),
+            ("internal.segment.bytes", "1000"),
+            ("max.compaction.lag.ms", "0"),
+            ("min.compaction.lag.ms", "10"),
+            ("unclean.leader.election.enable", "maybe"),
         ]:
             configs = [{"Name": name, "Value": value}]
             what = f"{name}={value}"
@@ -334,8 +406,12 @@ class Stories:
         """Topics, brokers and what is neither."""
 
         def describe(what, kind, name, keys=None, **more):
-            asked = {"Resources": [{"ResourceType": kind, "ResourceName": name,
-                                    "ConfigurationKeys": keys}], **more}
+            asked = {
+                "Resources": [
+                    {"ResourceType": kind, "ResourceName": name, "ConfigurationKeys": keys}
+                ],
+                **more,
+            }
             pair.versions(what, 32, asked)
 
         for synonyms in (False, True):
@@ -348,23 +424,48 @@ class Stories:
         for name in ["nope", *BAD_NAMES]:
             describe(f"topic {name[:9]!r}", 2, name)
         broker_keys = [
-            "num.partitions", "log.retention.ms", "log.retention.hours", "log.segment.bytes",
-            "message.max.bytes", "min.insync.replicas", "log.cleanup.policy", "node.id",
-            "process.roles", "auto.create.topics.enable", "compression.type", "no.such",
-            "log.message.timestamp.after.max.ms", "offsets.topic.replication.factor",
-            "unclean.leader.election.enable", "num.io.threads", "ssl.key.password",
-            "listener.security.protocol.map", "log.retention.bytes", "log.roll.hours",
+            "num.partitions",
+            "log.retention.ms",
+            "log.retention.hours",
+            "log.segment.bytes",
+            "message.max.bytes",
+            "min.insync.replicas",
+            "log.cleanup.policy",
+            "node.id",
+            "process.roles",
+            "auto.create.topics.enable",
+            "compression.type",
+            "no.such",
+            "log.message.timestamp.after.max.ms",
+            "offsets.topic.replication.factor",
+            "unclean.leader.election.enable",
+            "num.io.threads",
+            "ssl.key.password",
+            "listener.security.protocol.map",
+            "log.retention.bytes",
+            "log.roll.hours",
         ]
         describe("broker by keys", 4, "1", broker_keys, IncludeSynonyms=True)
         describe("broker by keys, documentation", 4, "1", broker_keys, IncludeDocumentation=True)
         describe("broker default", 4, "", IncludeSynonyms=True)
         for name in ("2", "x", "-1"):
             describe(f"broker {name}", 4, name)
-        for kind, name in [(0, "x"), (1, "x"), (3, "g"), (5, "t"), (16, "m"), (32, "g"), (99, "y"),
-                           (16, ""), (32, "")]:
+        for kind, name in [
+            (0, "x"),
+            (1, "x"),
+            (3, "g"),
+            (5, "t"),
+            (16, "m"),
+            (32, "g"),
+            (99, "y"),
+            (16, ""),
+            (32, ""),
+        ]:
             describe(f"type {kind} name {name!r}", kind, name)
-        twice = [{"ResourceType": 2, "ResourceName": "data", "ConfigurationKeys": ["retention.ms"]},
-                 {"ResourceType": 2, "ResourceName": "data", "ConfigurationKeys": ["segment.ms"]}]
+        twice = [
+            {"ResourceType": 2, "ResourceName": "data", "ConfigurationKeys": ["retention.ms"]},
+            {"ResourceType": 2, "ResourceName": "data", "ConfigurationKeys": ["segment.ms"]},
+        ]
         pair.versions("topic twice", 32, {"Resources": twice})
         pair.versions("nothing", 32, {"Resources": []})
 
@@ -373,10 +474,16 @@ class Stories:
     def produce_one(self, pair, what, topic, records, version=12, acks=-1, partition=0, **more):
         """A Produce of one batch."""
         data = {"Index": partition, "Records": records}
-        asked = {"Acks": acks, "TimeoutMs": 5000, "TopicData": [
-            {"Name": topic, "PartitionData": [data]}
-            if version < 13 else {"TopicId": self.topic_id(topic), "PartitionData": [data]}
-        ], **more}
+        asked = {
+            "Acks": acks,
+            "TimeoutMs": 5000,
+            "TopicData": [
+                {"Name": topic, "PartitionData": [data]}
+                if version < 13
+                else {"TopicId": self.topic_id(topic), "PartitionData": [data]}
+            ],
+            **more,
+        }
         return pair.ask(what, 0, version, asked)
 
     def init_producer_id(self, pair):
@@ -385,9 +492,13 @@ class Stories:
         for timeout in (0, -1, 2_000_000_000):
             asked = {"TransactionalId": None, "TransactionTimeoutMs": timeout}
             pair.versions(f"timeout {timeout}", 22, asked)
-        for producer, epoch in [(-1, 0), (5, -1), (5, 0), (-2, 3)]:
-            asked = {"TransactionalId": None, "TransactionTimeoutMs": 1000,
-                     "ProducerId": producer, "ProducerEpoch": epoch}
+        for producer, epoch in [(-1, 0), (5, -1), (5, 0), (-2, 3), (-1, -2)]:
+            asked = {
+                "TransactionalId": None,
+                "TransactionTimeoutMs": 1000,
+                "ProducerId": producer,
+                "ProducerEpoch": epoch,
+            }
             pair.versions(f"producer {producer} epoch {epoch}", 22, asked, first=3)
         pair.versions("empty id", 22, {"TransactionalId": "", "TransactionTimeoutMs": 1000})
 
@@ -406,17 +517,29 @@ class Stories:
             else:
                 for topic in (UNKNOWN_ID, ZERO_ID):
                     data = [{"Index": 0, "Records": batch()}]
-                    asked = {"Acks": -1, "TimeoutMs": 5000,
-                             "TopicData": [{"TopicId": topic, "PartitionData": data}]}
+                    asked = {
+                        "Acks": -1,
+                        "TimeoutMs": 5000,
+                        "TopicData": [{"TopicId": topic, "PartitionData": data}],
+                    }
                     pair.ask(f"id {show(topic)}", 0, version, asked)
             self.produce_one(pair, "bad crc", "bad", batch(bad_crc=True), version)
             self.produce_one(pair, "gzip", "bad", batch(codec=1, values=3), version)
             pair.ask("nothing", 0, version, {"Acks": -1, "TimeoutMs": 5000, "TopicData": []})
+            empty = {"PartitionData": []}
+            empty.update({"Name": "bad"} if version < 13 else {"TopicId": self.topic_id("bad")})
+            asked = {"Acks": -1, "TimeoutMs": 5000, "TopicData": [empty]}
+            pair.ask("no partitions", 0, version, asked)
         self.bad_batches(pair)
         self.topic_rules(pair)
         for version in (9, 12, 13):
-            self.produce_one(pair, "transactional batch alone", "bad",
-                             batch(attributes=16, producer_id=1, producer_epoch=0, sequence=0), version)
+            self.produce_one(
+                pair,
+                "transactional batch alone",
+                "bad",
+                batch(attributes=16, producer_id=1, producer_epoch=0, sequence=0),
+                version,
+            )
         # acks=0: no answer for a good one, a closed connection for a bad one.
         self.produce_one(pair, "acks 0, bad crc", "bad", batch(bad_crc=True), 9, acks=0)
 
@@ -425,10 +548,21 @@ class Stories:
         good = batch(values=3)
         one = record(0)
         for what, records in [
-            ("no bytes", b""), ("11 bytes", b"\0" * 11), ("60 bytes", good[:60]),
-            ("cut", good[:-1]), ("one byte more", good + b"\0"), ("two batches", good + good),
-            ("magic 0", batch(magic=0)), ("magic 1", batch(magic=1)), ("magic 3", batch(magic=3)),
-            ("magic -1", batch(magic=-1)), ("base offset 7", batch(base_offset=7)),
+            ("batch length 0", good[:8] + bytes(4) + good[12:]),
+            ("batch length 48", good[:8] + b"\0\0\0\x30" + good[12:]),
+            ("batch length -1", good[:8] + b"\xff" * 4 + good[12:]),
+            ("batch length 2^31-1", good[:8] + b"\x7f\xff\xff\xff" + good[12:]),
+            ("no bytes", b""),
+            ("11 bytes", b"\0" * 11),
+            ("60 bytes", good[:60]),
+            ("cut", good[:-1]),
+            ("one byte more", good + b"\0"),
+            ("two batches", good + good),
+            ("magic 0", batch(magic=0)),
+            ("magic 1", batch(magic=1)),
+            ("magic 3", batch(magic=3)),
+            ("magic -1", batch(magic=-1)),
+            ("base offset 7", batch(base_offset=7)),
             ("leader epoch 5", batch(leader_epoch=5)),
             ("count 0", batch(records=b"", count=0, last_delta=0)),
             ("count 0, delta -1", batch(records=b"", count=0, last_delta=-1)),
@@ -443,7 +577,8 @@ class Stories:
             ("log append time", batch(attributes=8)),
             ("delete horizon", batch(attributes=64)),
             ("reserved bits", batch(attributes=0x780)),
-            ("codec 5", batch(attributes=5)), ("codec 7", batch(attributes=7)),
+            ("codec 5", batch(attributes=5)),
+            ("codec 7", batch(attributes=7)),
             ("codec said, not done", batch(attributes=1)),
             ("max timestamp below", batch(max_timestamp=1)),
             ("max timestamp above", batch(max_timestamp=1_800_000_000_000)),
@@ -469,8 +604,9 @@ class Stories:
             keyless = batch(records=record(0, key=None), count=1)
             self.produce_one(pair, "no key", "compacted", keyless, version)
             some = record(0) + record(1, key=None) + record(2, key=None)
-            self.produce_one(pair, "some without key", "compacted", batch(records=some, count=3),
-                             version)
+            self.produce_one(
+                pair, "some without key", "compacted", batch(records=some, count=3), version
+            )
             self.produce_one(pair, "log append time", "stamped", batch(values=3), version)
             self.produce_one(pair, "too old", "strict", batch(values=3), version)
             self.produce_one(pair, "to be zipped", "zipped", batch(values=3), version)
@@ -479,6 +615,7 @@ class Stories:
 
     def sequences(self, pair):
         """Deduplication and its errors."""
+
         def first(answer):
             return answer["ProducerId"]
 
@@ -488,8 +625,12 @@ class Stories:
         def send(what, sequence, epoch=0, values=2, version=12):
             answers = []
             for side in (pair.kafka, pair.ours):
-                records = batch(producer_id=side.kept["producer"], producer_epoch=epoch,
-                                sequence=sequence, values=values)
+                records = batch(
+                    producer_id=side.kept["producer"],
+                    producer_epoch=epoch,
+                    sequence=sequence,
+                    values=values,
+                )
                 side.kept["records"] = records
             answers = self.produce_one(pair, what, "seq", self.kept("records"), version)
             return answers
@@ -514,19 +655,35 @@ class Stories:
 
     def list_offsets(self, pair):
         """Special times, times, unknown partitions, epochs."""
+
         def ask(what, time, first=1, topic="data", partition=0, **more):
             fields = {key: more.pop(key) for key in ("CurrentLeaderEpoch",) if key in more}
             part = {"PartitionIndex": partition, "Timestamp": time, **fields}
-            asked = {"ReplicaId": -1, "Topics": [{"Name": topic, "Partitions": [part]}],
-                     "TimeoutMs": 1000, **more}
+            asked = {
+                "ReplicaId": -1,
+                "Topics": [{"Name": topic, "Partitions": [part]}],
+                "TimeoutMs": 1000,
+                **more,
+            }
             pair.versions(what, 2, asked, first=first)
 
         for time in range(-8, 1):
             ask(f"time {time}", time)
             ask(f"time {time} of an empty partition", time, topic="fresh")
         base = 1_700_000_000_000
-        for time in (1, base - 1, base, base + 1, base + 4000, base + 4001, base + 59_999,
-                     base + 60_001, base + 124_000, base + 124_001, base + 9_000_000_000):
+        for time in (
+            1,
+            base - 1,
+            base,
+            base + 1,
+            base + 4000,
+            base + 4001,
+            base + 59_999,
+            base + 60_001,
+            base + 124_000,
+            base + 124_001,
+            base + 9_000_000_000,
+        ):
             ask(f"time {time}", time)
         for isolation in (1, 2, -1):
             for time in (-1, -2, -3, base + 1):
@@ -540,14 +697,20 @@ class Stories:
         for replica in (-2, -3, 1, 2):
             for time in (-1, -2, base + 1):
                 ask(f"replica {replica} time {time}", time, ReplicaId=replica)
-        twice = [{"PartitionIndex": 0, "Timestamp": -1}, {"PartitionIndex": 0, "Timestamp": -2},
-                 {"PartitionIndex": 1, "Timestamp": -1}]
+        twice = [
+            {"PartitionIndex": 0, "Timestamp": -1},
+            {"PartitionIndex": 0, "Timestamp": -2},
+            {"PartitionIndex": 1, "Timestamp": -1},
+        ]
         topics = [{"Name": "data", "Partitions": twice}]
         pair.versions("twice", 2, {"ReplicaId": -1, "Topics": topics})
         pair.versions("nothing", 2, {"ReplicaId": -1, "Topics": []})
+        empty = [{"Name": "data", "Partitions": []}]
+        pair.versions("no partitions", 2, {"ReplicaId": -1, "Topics": empty})
         stamped = [{"Name": "stamped", "Partitions": [{"PartitionIndex": 0, "Timestamp": 1}]}]
-        pair.versions("log append time", 2, {"ReplicaId": -1, "Topics": stamped},
-                      ignore=("Timestamp",))
+        pair.versions(
+            "log append time", 2, {"ReplicaId": -1, "Topics": stamped}, ignore=("Timestamp",)
+        )
 
     def offset_for_leader_epoch(self, pair):
         """Epochs known and not."""
@@ -555,19 +718,35 @@ class Stories:
             for epoch in (-1, 0, 1, 99):
                 for current in (-1, 0, 1):
                     for replica in (-2, -1, 1, 2):
-                        part = {"Partition": partition, "LeaderEpoch": epoch,
-                                "CurrentLeaderEpoch": current}
-                        asked = {"ReplicaId": replica,
-                                 "Topics": [{"Topic": topic, "Partitions": [part]}]}
-                        what = f"{topic}-{partition} epoch {epoch} current {current} replica {replica}"
+                        part = {
+                            "Partition": partition,
+                            "LeaderEpoch": epoch,
+                            "CurrentLeaderEpoch": current,
+                        }
+                        asked = {
+                            "ReplicaId": replica,
+                            "Topics": [{"Topic": topic, "Partitions": [part]}],
+                        }
+                        what = (
+                            f"{topic}-{partition} epoch {epoch} current {current} replica {replica}"
+                        )
                         pair.versions(what, 23, asked)
+        pair.versions("nothing", 23, {"ReplicaId": -1, "Topics": []})
+        pair.versions("no partitions", 23, {"Topics": [{"Topic": "data", "Partitions": []}]})
+        part = {"Partition": 0, "LeaderEpoch": 0, "CurrentLeaderEpoch": -1}
+        twice = [{"Topic": "data", "Partitions": [part, part]}]
+        pair.versions("twice", 23, {"ReplicaId": -1, "Topics": twice})
 
     def fetch_request(self, version, partitions, **more):
         """A Fetch; partitions are (topic, partition, offset, more)."""
         topics = []
         for topic, partition, offset, fields in partitions:
-            part = {"Partition": partition, "FetchOffset": offset, "PartitionMaxBytes": 1 << 20,
-                    **fields}
+            part = {
+                "Partition": partition,
+                "FetchOffset": offset,
+                "PartitionMaxBytes": 1 << 20,
+                **fields,
+            }
             if isinstance(topic, uuid.UUID):
                 name = {"TopicId": topic}
             else:
@@ -586,8 +765,8 @@ class Stories:
 
     def fetch(self, pair):
         """Offsets, limits, epochs, isolation, unknown things."""
+
         def ask(what, partitions, first=4, last=18, ignore=(), **more):
-            fitting = __import__("differences").fitting
             for version in range(first, last + 1):
                 asked = fitting(1, version, self.fetch_request(version, partitions, **more))
                 pair.ask(what, 1, version, asked, ignore=ignore)
@@ -597,8 +776,10 @@ class Stories:
         ask("empty partition", [("fresh", 0, 0, {})])
         ask("both partitions", [("data", 0, 3, {}), ("data", 1, 0, {})])
         for size in (0, 1, 100, 200, 1 << 30, -1):
-            two = [("data", 0, 0, {"PartitionMaxBytes": size}),
-                   ("seq", 0, 0, {"PartitionMaxBytes": size})]
+            two = [
+                ("data", 0, 0, {"PartitionMaxBytes": size}),
+                ("seq", 0, 0, {"PartitionMaxBytes": size}),
+            ]
             ask(f"partition bytes {size}", two)
             ask(f"bytes {size}", [("data", 0, 0, {}), ("seq", 0, 0, {})], MaxBytes=size)
         for isolation in (1, 2, -1):
@@ -612,14 +793,22 @@ class Stories:
         ask("unknown and known", [(UNKNOWN_ID, 0, 0, {}), ("data", 0, 0, {})], first=13)
         for epoch in (-1, -2, 0, 1, 99):
             ask(f"leader epoch {epoch}", [("data", 0, 0, {"CurrentLeaderEpoch": epoch})], first=9)
-            ask(f"last fetched epoch {epoch}",
-                [("data", 0, 5, {"LastFetchedEpoch": epoch, "CurrentLeaderEpoch": 0})], first=12)
+            ask(
+                f"last fetched epoch {epoch}",
+                [("data", 0, 5, {"LastFetchedEpoch": epoch, "CurrentLeaderEpoch": 0})],
+                first=12,
+            )
         ask("log start offset", [("data", 0, 0, {"LogStartOffset": 3})], first=5)
         ask("replica -2", [("data", 0, 0, {})], Replica=-2)
         for replica in (1, 2):
             # Below v16 Kafka leaves the leader out, which it knows how to tell from v12 on.
-            ask(f"replica {replica}", [("data", 0, 0, {})], last=15, Replica=replica,
-                ignore=("CurrentLeader",))
+            ask(
+                f"replica {replica}",
+                [("data", 0, 0, {})],
+                last=15,
+                Replica=replica,
+                ignore=("CurrentLeader",),
+            )
             ask(f"replica {replica}", [("data", 0, 0, {})], first=16, Replica=replica)
         ask("nothing", [])
         ask("partition twice", [("data", 0, 0, {}), ("data", 0, 5, {})])
@@ -630,18 +819,23 @@ class Stories:
 
     def fetch_sessions(self, pair):
         """Full, incremental, forgotten, wrong and closed sessions."""
+
         def session(answer):
             return answer["SessionId"]
 
         for version in (7, 9, 12, 13, 18):
+
             def ask(what, partitions, epoch, number=None, forget=(), keep=None, version=version):
                 asked = self.fetch_request(version, partitions, SessionEpoch=epoch)
                 asked["SessionId"] = self.kept("session") if number is None else number
                 if forget:
-                    gone = [{"Topic": name, "Partitions": [0]} if version < 13 else
-                            {"TopicId": self.topic_id(name), "Partitions": [0]} for name in forget]
+                    gone = [
+                        {"Topic": name, "Partitions": [0]}
+                        if version < 13
+                        else {"TopicId": self.topic_id(name), "Partitions": [0]}
+                        for name in forget
+                    ]
                     asked["ForgottenTopicsData"] = gone
-                fitting = __import__("differences").fitting
                 pair.ask(what, 1, version, fitting(1, version, asked), keep=keep)
 
             end = ("data", 0, 10_000, {})
@@ -660,8 +854,13 @@ class Stories:
             ask("forget unknown", [], 9, forget=["bad"])
             ask("close", [], -1)
             ask("closed", [], 10)
-            ask("full again, then full with its id", [("fresh", 0, 0, {})], 0, 0,
-                keep={"session": session})
+            ask(
+                "full again, then full with its id",
+                [("fresh", 0, 0, {})],
+                0,
+                0,
+                keep={"session": session},
+            )
             ask("replaced", [("data", 0, 3, {})], 0, keep={"session": session})
             ask("of the new", [], 1)
             ask("sessionless", [("data", 0, 3, {})], -1, 0)

@@ -152,8 +152,7 @@ def create_topics(bootstrap):
     """All topics of the exchange."""
     admin = AdminClient({"bootstrap.servers": bootstrap})
     topics = [
-        NewTopic(name, PARTITIONS.get(name, 1), 1, config=config)
-        for name, config in TOPICS.items()
+        NewTopic(name, PARTITIONS.get(name, 1), 1, config=config) for name, config in TOPICS.items()
     ]
     for future in admin.create_topics(topics).values():
         future.result(30)

@@ -308,6 +308,25 @@ class Reader:
 REQUESTS, RESPONSES = load()
 
 
+def fitting(key, version, values):
+    """The request without fields that the version lacks."""
+
+    def cut(fields, given):
+        kept = {}
+        for field in fields:
+            if field.name not in given or not within(version, field.versions):
+                continue
+            value = given[field.name]
+            if field.fields and isinstance(value, list):
+                value = [cut(field.fields, each) for each in value]
+            elif field.fields and isinstance(value, dict):
+                value = cut(field.fields, value)
+            kept[field.name] = value
+        return kept
+
+    return cut(REQUESTS[key].fields, values)
+
+
 class Connection:
     """One connection, one request at a time."""
 

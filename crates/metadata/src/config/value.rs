@@ -191,6 +191,32 @@ mod tests {
     }
 
     #[test]
+    fn levels_and_replicas_are_checked_as_kafka_does() {
+        let gzip = topic_key("compression.gzip.level").expect("a topic key");
+        for (value, is_good) in [
+            ("-1", true),
+            ("0", false),
+            ("1", true),
+            ("9", true),
+            ("10", false),
+        ] {
+            assert_eq!(gzip.check(value).is_ok(), is_good, "{value}");
+        }
+        let replicas = topic_key("leader.replication.throttled.replicas").expect("a topic key");
+        for (value, is_good) in [
+            ("", true),
+            ("*", true),
+            ("0:1,3:2", true),
+            ("0:1,x", false),
+            ("none", false),
+            ("-1:2", false),
+            ("0:", false),
+        ] {
+            assert_eq!(replicas.check(value).is_ok(), is_good, "{value}");
+        }
+    }
+
+    #[test]
     fn a_number_too_large_for_its_type_is_no_number_of_it() {
         assert!(topic_error("segment.bytes", "3000000000").ends_with("Not a number of type INT"));
         let key = topic_key("retention.ms").expect("a topic key");

@@ -240,6 +240,8 @@ fn compose(version: i16, request: ListOffsetsRequest, rows: &[LookupAnswer]) -> 
             name: topic.name,
         }
     });
+    // As in Kafka, a topic of which no partition was asked for is not in the answer.
+    let topics = topics.filter(|it| !it.partitions.is_empty());
     ListOffsetsResponse {
         throttle_time_ms: 0,
         topics: topics.collect(),

@@ -144,7 +144,7 @@ impl<D: Disk> Shard<D> {
 
     /// Why a request gets no id, in Kafka's order.
     fn refusal(&self, request: &InitProducerIdRequest) -> Option<ErrorCode> {
-        if request.producer_id.is_some() != (request.producer_epoch >= 0) {
+        if (request.producer_id == ProducerId::NONE) != (request.producer_epoch == -1) {
             return Some(ErrorCode::INVALID_REQUEST);
         }
         let transactional_id = request.transactional_id.as_deref()?;

@@ -78,7 +78,8 @@ pub(crate) fn metadata(
             *topics = images.map(|topic| describe(cx, version, topic)).collect();
         }
     }
-    for topic in topics {
+    // Of an id that nobody knows there is nothing to be allowed.
+    for topic in topics.iter_mut().filter(|it| it.name.is_some()) {
         topic.topic_authorized_operations = operations;
     }
     answer

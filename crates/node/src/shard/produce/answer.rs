@@ -56,6 +56,8 @@ where
             partition_responses: partitions.zip(outcomes.by_ref()).map(row).collect(),
         }
     });
+    // As in Kafka, a topic of which no partition was asked for is not in the answer.
+    let responses = responses.filter(|it| !it.partition_responses.is_empty());
     let responses = responses.collect();
     let response = ProduceResponse {
         responses,

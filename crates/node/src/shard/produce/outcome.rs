@@ -61,6 +61,7 @@ impl Outcome {
         let is_of_request = matches!(
             why,
             BatchError::Cut { .. }
+                | BatchError::BatchLength { .. }
                 | BatchError::UnknownMagic { .. }
                 | BatchError::OldMagic { .. }
                 | BatchError::Crc { .. }
