@@ -486,7 +486,11 @@ fn a_flush_that_has_no_space_for_its_checkpoints_is_tried_again() {
         assert!(!log.flush_due(clock()), "not in a circle");
         assert!(log.flush_deadline().is_some());
         fill(&mut log, 1, 2);
-        let synced = log.sync_job(clock()).unwrap().unwrap().run(&b);
+        assert!(log.sync_job(clock()).unwrap().is_none(), "nor at once");
+        let mut later = clock();
+        later.mono = later.mono.plus(Millis::new(1_000));
+        assert_eq!(log.sync_retry_at(), Some(later.mono));
+        let synced = log.sync_job(later).unwrap().unwrap().run(&b);
         assert_eq!(synced.postponed(), None);
         assert_eq!(log.synced(synced), Ok(at(6)));
         assert_eq!(log.flush_deadline(), None);

@@ -138,8 +138,15 @@ impl<D: Disk> PartitionLog<D> {
         Some(self.flush.unflushed_since?.plus(self.config.flush_ms?))
     }
 
+    /// When a sync that found no space or descriptors may be tried again, if there was one.
+    #[must_use]
+    pub const fn sync_retry_at(&self) -> Option<Mono> {
+        self.flush.retry_at
+    }
+
     /// A job that makes everything durable that is in the log now. `None` while one is out (what
-    /// comes meanwhile waits for the next: group commit) and when all is durable.
+    /// comes meanwhile waits for the next: group commit), before [`PartitionLog::sync_retry_at`],
+    /// and when all is durable.
     ///
     /// # Errors
     /// When the indexes cannot be written.
@@ -154,7 +161,16 @@ impl<D: Disk> PartitionLog<D> {
             || self.flush.epochs_changed
             || self.flush.names_changed
             || !self.flush.snapshots.is_empty();
-        if self.flush.in_flight || !has_work || self.fence != Fence::Open {
+        let is_early = self.flush.retry_at.is_some_and(|at| now.mono < at);
+        if self.flush.in_flight || is_early || self.failure().is_some() {
+            return Ok(None);
+        }
+        self.flush.retry_at = None;
+        if !has_work {
+            return Ok(None);
+        }
+        if self.mend_tail().is_err() {
+            self.flush.retry_at = Some(now.mono.plus(RETRY_AFTER));
             return Ok(None);
         }
         self.active_mut().write_indexes(false)?;
@@ -163,7 +179,6 @@ impl<D: Disk> PartitionLog<D> {
         let epochs =
             std::mem::take(&mut flush.epochs_changed).then(|| leader_epochs::encode(&self.epochs));
         flush.in_flight = true;
-        flush.retry_at = None;
         flush.cut_since = None;
         flush.rolled = false;
         Ok(Some(SyncLog {

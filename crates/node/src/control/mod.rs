@@ -133,8 +133,10 @@ impl<D: Disk> Machine<D> for Control<D> {
         if !self.started {
             return Some(Mono::START);
         }
+        let log = self.log.as_ref();
+        let sync_retry = log.and_then(|log| log.log().sync_retry_at());
         if self.broker.phase >= Phase::Closing {
-            return None;
+            return sync_retry;
         }
         let expiry = self
             .controller
@@ -150,6 +152,7 @@ impl<D: Disk> Machine<D> for Control<D> {
             noop,
             self.snapshots.next_deadline(),
             removal,
+            sync_retry,
         ];
         deadlines.into_iter().flatten().min()
     }

@@ -1,8 +1,8 @@
 //! Ends that are not the usual one, and what the next start makes of them.
 
-use highwater_disk::MemDisk;
+use highwater_disk::{DiskErrorKind, DiskOp, Fault, FaultEffect, FaultPath, MemDisk};
 use highwater_node::{LogDirNumber, MachineId, Part, Work};
-use highwater_protocol::messages::create_topics_request::CreatableTopic;
+use highwater_protocol::messages::create_topics_request::{CreatableTopic, CreatableTopicConfig};
 use highwater_protocol::messages::delete_topics_request::DeleteTopicState;
 use highwater_protocol::messages::produce_request::{PartitionProduceData, TopicProduceData};
 use highwater_protocol::messages::{CreateTopicsRequest, DeleteTopicsRequest, ProduceRequest};
@@ -54,7 +54,7 @@ fn delete(host: &mut Host, name: &str) {
     }
 }
 
-fn produce(host: &mut Host, topic: &str) {
+fn send_produce(host: &mut Host, topic: &str) -> (u64, Request) {
     let mut builder = BatchBuilder::new();
     for _ in 0..3 {
         let appended = builder.append(WallMs::new(1_796_100_000_000), None, Some(b"v"), &[]);
@@ -63,7 +63,7 @@ fn produce(host: &mut Host, topic: &str) {
     let records = builder.finish(&BatchOptions::default()).expect("a batch");
     let request = ProduceRequest {
         acks: -1,
-        timeout_ms: 1000,
+        timeout_ms: 30_000,
         topic_data: vec![TopicProduceData {
             name: topic.to_owned(),
             partition_data: vec![PartitionProduceData {
@@ -78,6 +78,11 @@ fn produce(host: &mut Host, topic: &str) {
     let request = Request::Produce(view);
     let client = host.connect(ListenerKind::Broker);
     host.ask(client, &request, 12);
+    (client, request)
+}
+
+fn produce(host: &mut Host, topic: &str) {
+    let (client, request) = send_produce(host, topic);
     match host.answer(client, &request, 12) {
         Some(Response::Produce(answer)) => {
             let row = &answer.responses[0].partition_responses[0];
@@ -216,4 +221,50 @@ fn topics_that_are_made_again_in_one_breath_are_served() {
     for name in &names {
         produce(&mut host, name);
     }
+}
+
+/// A disk without space for the small files that go with a flush: it is tried again once a second,
+/// and not in a circle.
+#[test]
+fn a_flush_without_space_is_tried_again_later() {
+    let config = config("");
+    let dirs = formatted(&config);
+    let full = |dir: &str, times| Fault {
+        path: FaultPath::EndsWith(format!("{dir}/leader-epoch-checkpoint.tmp")),
+        op: DiskOp::Open,
+        after: 0,
+        times,
+        effect: FaultEffect::Error(DiskErrorKind::Full),
+    };
+    dirs[0].inject(full("__cluster_metadata-0", 2));
+    let mut host = Host::start(&config, &dirs);
+    assert!(host.try_serve(1000), "{:?}", host.events);
+    let started = host.now.mono;
+    assert_eq!(
+        started.since(highwater_types::Mono::from_micros(1_000_000)),
+        Millis::new(2000)
+    );
+    let topic = CreatableTopic {
+        name: "t".to_owned(),
+        num_partitions: 1,
+        replication_factor: 1,
+        configs: vec![CreatableTopicConfig {
+            name: "flush.messages".to_owned(),
+            value: Some("1".to_owned()),
+        }],
+        ..CreatableTopic::default()
+    };
+    let request = CreateTopicsRequest {
+        topics: vec![topic],
+        ..CreateTopicsRequest::default()
+    };
+    dirs[0].inject(full("t-0", 3));
+    host.call(ListenerKind::Broker, request);
+    let (client, request) = send_produce(&mut host, "t");
+    host.advance(Millis::new(500));
+    assert!(host.answer(client, &request, 12).is_none(), "not flushed");
+    host.pass(Millis::new(3000));
+    assert!(host.answer(client, &request, 12).is_some(), "flushed");
+    let tried = host.events.iter().filter(|it| it.contains("tried again"));
+    assert_eq!(tried.count(), 3, "{:?}", host.events);
 }

@@ -41,7 +41,7 @@ impl<D: Disk> Shard<D> {
                     job: Job { dir, work },
                 });
             }
-            Ok(None) => {}
+            Ok(None) => self.note_flush_deadline(id),
             Err(why) => self.fail_partition(id, &why.to_string(), out),
         }
     }
@@ -102,13 +102,14 @@ impl<D: Disk> Shard<D> {
         }
     }
 
-    /// Sees to it that a partition is looked at when `flush.ms` is over, and only once until then:
-    /// each sync moves that time.
+    /// Sees to it that a partition is looked at when `flush.ms` is over, or a sync that found no
+    /// space may be tried again, and only once until then: each sync moves that time.
     fn note_flush_deadline(&mut self, id: TopicIdPartition) {
         let Some(online) = self.partitions.online_mut(id) else {
             return;
         };
-        let Some(deadline) = online.replica.next_deadline() else {
+        let retry = online.log.sync_retry_at();
+        let Some(deadline) = retry.or_else(|| online.replica.next_deadline()) else {
             return;
         };
         if online.flush_look.is_some_and(|at| at <= deadline) {
@@ -128,16 +129,21 @@ impl<D: Disk> Shard<D> {
 
     /// Lets the replicas whose `flush.ms` is over ask for their sync.
     pub(super) fn flush_what_is_due(&mut self, now: Now, out: &mut Effects<D>) {
-        while let Some((due, id)) = self.lifecycle.flush_deadlines.first().copied()
-            && due <= now.mono
-        {
-            self.lifecycle.flush_deadlines.pop_first();
+        let is_due = |(due, _): &&(Mono, TopicIdPartition)| *due <= now.mono;
+        let due = self.lifecycle.flush_deadlines.iter().take_while(is_due);
+        let due: Vec<_> = due.copied().collect();
+        for (at, id) in due {
+            self.lifecycle.flush_deadlines.remove(&(at, id));
             if let Some(online) = self.partitions.online_mut(id) {
                 online.flush_look = None;
             }
             self.with_replica(now, id, out, |replica, outputs| {
                 replica.handle_tick(now, outputs);
             });
+            let online = self.partitions.online_mut(id);
+            if online.is_some_and(|it| it.log.sync_retry_at().is_some()) {
+                self.start_sync(now, id, out);
+            }
             // The entry may have been of before a sync; then the replica has another deadline.
             self.note_flush_deadline(id);
         }
