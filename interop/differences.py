@@ -167,6 +167,18 @@ class Pair:
                 time.sleep(0.05)
             connection.close()
 
+    def settle_gone(self, topic):
+        """Waits until both have forgotten the topic."""
+        asked = {"Topics": [{"Name": topic}], "AllowAutoTopicCreation": False}
+        for side in (self.kafka, self.ours):
+            connection = wire.Connection("127.0.0.1", side.port)
+            deadline = time.monotonic() + 20
+            while connection.ask(3, 12, asked)["Topics"][0]["ErrorCode"] == 0:
+                if time.monotonic() > deadline:
+                    raise RuntimeError(f"{side.name} still has {topic}")
+                time.sleep(0.05)
+            connection.close()
+
     def fresh(self):
         """New connections."""
         for side in (self.kafka, self.ours):

@@ -2,6 +2,7 @@
 
 import struct
 import uuid
+from random import Random
 
 import wire
 from batches import batch, record
@@ -61,6 +62,8 @@ def cases(topic_id, kept):
         ("OffsetForLeaderEpoch", stories.offset_for_leader_epoch),
         ("Fetch", stories.fetch),
         ("Fetch, sessions", stories.fetch_sessions),
+        ("a random log", stories.random_log),
+        ("random sequences", stories.random_sequences),
     ]
 
 
@@ -367,6 +370,7 @@ class Stories:
             pair.ask("mixed", 19, version, {"Topics": mixed, "timeoutMs": 5000})
             like = one(Name=f"new.{version}")
             pair.ask("alike", 19, version, {"Topics": like, "timeoutMs": 5000})
+            pair.settle([f"new_{version}"])
             pair.ask("see", 3, 12, {"Topics": [{"Name": f"new_{version}"}]})
         pair.ask("too many", 19, 7, {"Topics": one(NumPartitions=10001), **check})
         pair.ask("far too many", 19, 7, {"Topics": one(NumPartitions=2_000_000), **check})
@@ -382,6 +386,7 @@ class Stories:
             pair.ask("gone", 20, version, names_to_delete(version, [name]))
             pair.ask("twice", 20, version, names_to_delete(version, ["nope", "nope"]))
             pair.ask("none", 20, version, names_to_delete(version, []))
+            pair.settle_gone(name)
             pair.ask("see", 3, 12, {"Topics": [{"Name": name}], "AllowAutoTopicCreation": False})
         for topic in (self.topic_id("data"), UNKNOWN_ID, ZERO_ID):
             for name in (None, "data"):
@@ -866,6 +871,83 @@ class Stories:
             ask("sessionless", [("data", 0, 3, {})], -1, 0)
             ask("no session, epoch 5", [("data", 0, 3, {})], 5, 0)
             ask("full without partitions", [], 0, 0)
+
+    # At random, the same for both
+
+    def random_log(self, pair):
+        """Many small segments with times in no order: look-ups and fetches anywhere."""
+        random = Random(4)
+        configs = {"internal.segment.bytes": "3000", "index.interval.bytes": "300"}
+        topic = {
+            "Name": "long",
+            "NumPartitions": 1,
+            "ReplicationFactor": 1,
+            "Configs": [{"Name": name, "Value": value} for name, value in configs.items()],
+        }
+        pair.ask("the topic", 19, 7, {"Topics": [topic]})
+        pair.settle(["long"])
+        start = 1_700_000_000_000
+        end = 0
+        for _ in range(200):
+            values = random.randrange(1, 6)
+            time = start + random.randrange(100) * 1000
+            codec = random.choice([0, 0, 1])
+            records = batch(values=values, base_timestamp=time, codec=codec)
+            self.produce_one(pair, "filling", "long", records)
+            end += values
+        for _ in range(300):
+            time = random.choice([start + random.randrange(-1000, 110_000), -3, -2, -1])
+            part = {"PartitionIndex": 0, "Timestamp": time}
+            topics = [{"Name": "long", "Partitions": [part]}]
+            pair.ask(f"time {time}", 2, 11, {"ReplicaId": -1, "Topics": topics})
+        for _ in range(300):
+            offset = random.randrange(end + 2)
+            size = random.choice([1, 50, 100, 200, 500, 1000, 5000, 100_000])
+            limits = {"PartitionMaxBytes": size}
+            more = random.choice([{}, {"MaxBytes": random.randrange(1, 2000)}])
+            asked = self.fetch_request(12, [("long", 0, offset, limits)], **more)
+            pair.ask(f"offset {offset}, {size} bytes, {more}", 1, 12, fitting(1, 12, asked))
+
+    def random_sequences(self, pair):
+        """Producers that repeat, skip, overlap and change their epochs."""
+        random = Random(5)
+        topic = {"Name": "mixed", "NumPartitions": 1, "ReplicationFactor": 1}
+        pair.ask("the topic", 19, 7, {"Topics": [topic]})
+        pair.settle(["mixed"])
+        # Ids far above those that either server has given.
+        state = {producer: [0, 0, []] for producer in range(1_000_000, 1_000_004)}
+        for number in range(600):
+            producer = random.choice(list(state))
+            epoch, following, sent = state[producer]
+            values = random.randrange(1, 4)
+            kind = random.randrange(10)
+            sequence = following
+            if kind == 0:
+                sequence = following + random.randrange(1, 4)
+            elif kind == 1 and sent:
+                sequence, values = random.choice(sent[-5:])
+            elif kind == 2 and following > 0:
+                sequence = following - 1
+            elif kind == 3:
+                epoch += random.choice([-1, 1])
+                sequence = random.choice([0, following])
+            if epoch < 0 or 0 < sequence < following and (sequence, values) not in sent[-5:]:
+                # What Kafka calls out of order and highwater a duplicate: see KNOWN.
+                continue
+            records = batch(
+                producer_id=producer, producer_epoch=epoch, sequence=sequence, values=values
+            )
+            what = f"{number}: producer {producer} epoch {epoch} sequence {sequence} x {values}"
+            answers = self.produce_one(pair, what, "mixed", records)
+            row = answers[0]["Responses"][0]["PartitionResponses"][0]
+            if row["ErrorCode"] == 0 and (epoch, sequence) != (state[producer][0], following):
+                if epoch != state[producer][0]:
+                    state[producer] = [epoch, sequence + values, [(sequence, values)]]
+            elif row["ErrorCode"] == 0:
+                state[producer] = [epoch, sequence + values, [*sent, (sequence, values)]]
+        everything = [("mixed", 0, 0, {})]
+        asked = fitting(1, 12, self.fetch_request(12, everything))
+        pair.ask("everything", 1, 12, asked)
 
 
 def cut_gzip():
