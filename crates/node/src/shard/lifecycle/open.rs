@@ -1,4 +1,4 @@
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use highwater_disk::Disk;
 use highwater_log::{Finding, OpenError, OpenLog, PartitionLog, RecoveryReport, Severity};
@@ -294,7 +294,9 @@ impl<D: Disk> Shard<D> {
             total,
         };
         self.journal(level, happening, out);
-        for (from, to) in report.findings.iter().filter_map(lost) {
+        // Two findings may tell of the same records.
+        let lost: BTreeSet<_> = report.findings.iter().filter_map(lost).collect();
+        for (from, to) in lost {
             let partition = request.name.clone();
             let why = "recovery did not find records that had been committed";
             let happening = Happening::DataLoss {
