@@ -15,6 +15,8 @@ import tempfile
 import time
 
 import confluent_kafka as ck
+import wire
+from batches import batch
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
 CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]
@@ -27,7 +29,10 @@ TOPICS = {
     "append-time": {"message.timestamp.type": "LogAppendTime"},
     "compacted": {"cleanup.policy": "compact"},
     "empty": {},
+    "steady": {},
 }
+# A producer that nobody else is, for batches by hand.
+STEADY_PRODUCER = 1_000_000_007
 PARTITIONS = {"spread": 3, "txn": 2}
 # What a server answers whose partitions are a little behind its metadata.
 STARTING = (ck.KafkaError.UNKNOWN_LEADER_EPOCH, ck.KafkaError.FENCED_LEADER_EPOCH)
@@ -324,6 +329,8 @@ class Exchange:
         self.bootstrap = directory.bootstrap
         self.known = None
         self.has_offsets = False
+        self.open_transactions = []
+        self.steady_offsets = []
 
     def served_by(self, serve, end, work):
         """Runs `work` while one of the two serves the directory."""
@@ -342,6 +349,38 @@ class Exchange:
             grown(self.known, now, minimum)
         self.known = now
 
+    def go_on(self):
+        """One producer goes on from server to server: its last batch, sent again, is known."""
+        host, port = self.bootstrap.split(":")
+        connection = wire.Connection(host, int(port), 30)
+        sent = self.steady_offsets
+        for number in range(max(len(sent) - 1, 0), len(sent) + 2):
+            # Of now, or a server that starts forgets the producer as long idle.
+            now = {"base_timestamp": int(time.time() * 1000)}
+            of_steady = {"producer_id": STEADY_PRODUCER, "producer_epoch": 0, "sequence": number}
+            records = batch(**of_steady, **now)
+            data = [{"Index": 0, "Records": records}]
+            topics = [{"Name": "steady", "PartitionData": data}]
+            asked = {"Acks": -1, "TimeoutMs": 30000, "TopicData": topics}
+            row = connection.ask(0, 12, asked)["Responses"][0]["PartitionResponses"][0]
+            if number == len(sent) and row["ErrorCode"] == 0:
+                sent.append(row["BaseOffset"])
+            if row["ErrorCode"] != 0 or sent[number : number + 1] != [row["BaseOffset"]]:
+                raise RuntimeError(f"batch {number} of the steady producer: {row}, known {sent}")
+        connection.close()
+        if sent != list(range(len(sent))):
+            raise RuntimeError(f"the steady producer's offsets are {sent}")
+
+    def leave_open(self, mark):
+        """Leaves a transaction open: below its first record readers of committed ones stop."""
+        settings = {"transactional.id": f"open-{mark}", "transaction.timeout.ms": 600_000}
+        transactional = producer(self.bootstrap, **settings)
+        transactional.init_transactions(30)
+        transactional.begin_transaction()
+        transactional.produce("txn", f"{mark}, open", partition=1)
+        transactional.flush(30)
+        self.open_transactions.append(transactional)
+
     def kafka_fills(self):
         """Apache Kafka fills the directory and stops."""
 
@@ -351,6 +390,7 @@ class Exchange:
             transact(self.bootstrap, "kafka")
             commit_offsets(self.bootstrap)
             self.has_offsets = True
+            self.go_on()
             admin = AdminClient({"bootstrap.servers": self.bootstrap})
             trimmed = admin.delete_records([ck.TopicPartition("trimmed", 0, 123)])
             for future in trimmed.values():
@@ -366,6 +406,7 @@ class Exchange:
         def work():
             create_topics(self.bootstrap)
             write(self.bootstrap, "highwater")
+            self.go_on()
             admin = AdminClient({"bootstrap.servers": self.bootstrap})
             admin.create_topics([NewTopic("gone", 2, 1)])["gone"].result(30)
             admin.delete_topics(["gone"])["gone"].result(30)
@@ -380,6 +421,7 @@ class Exchange:
             same(self.known, state(self.bootstrap))
             mark = f"highwater {end.__name__}"
             write(self.bootstrap, mark)
+            self.go_on()
             admin = AdminClient({"bootstrap.servers": self.bootstrap})
             name = f"made-{end.__name__}"
             admin.create_topics([NewTopic(name, 2, 1)])[name].result(30)
@@ -399,6 +441,9 @@ class Exchange:
                 raise RuntimeError(f"committed offsets are {committed(self.bootstrap)}")
             write(self.bootstrap, "kafka again")
             transact(self.bootstrap, "kafka again")
+            self.go_on()
+            if end is Server.kill:
+                self.leave_open("kafka again")
             self.remember(10)
 
         self.served_by(self.directory.kafka, end, work)
