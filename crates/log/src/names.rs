@@ -102,9 +102,9 @@ pub(crate) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Where a log's directory goes that is to be deleted (`what` is `delete`) or that the metadata does
-/// not know (`stray`): `<topic>-<partition>.<32 hexadecimal digits>-<what>`, the front cut so that
-/// the name fits.
+/// Where a log's directory goes that is to be deleted (`what` is `delete`) or that the metadata
+/// does not know (`stray`): `<topic>-<partition>.<32 hexadecimal digits>-<what>`, the front cut so
+/// that the name fits.
 #[must_use]
 pub fn renamed_dir(partition: &TopicPartition, unique: Uuid, what: &str) -> PathBuf {
     let tail = format!(".{}-{what}", hex(unique));

@@ -18,7 +18,7 @@ use super::describe::is_internal;
 use super::requests::{TO_CONTROLLER, push_answer};
 use super::{Effects, Shard};
 use crate::journal::{JournalEntry, Level};
-use crate::machine::{Answer, ConnId, Effect, PeerError, Ticket, Token};
+use crate::machine::{Answer, ConnId, Effect, Incoming, PeerError, Ticket, Token};
 
 /// How long an answer is held back until this broker's metadata knows what it says.
 const CATCH_UP_MAX: Millis = Millis::new(1_000);
@@ -64,6 +64,22 @@ pub(crate) struct Asked {
     /// decoded copy of it waits for the controller.
     #[expect(dead_code, reason = "held for what it counts against")]
     pub(crate) raw: Bytes,
+}
+
+impl From<Incoming> for Asked {
+    fn from(incoming: Incoming) -> Self {
+        let Incoming {
+            ticket,
+            version,
+            raw,
+            ..
+        } = incoming;
+        Self {
+            ticket,
+            version,
+            raw,
+        }
+    }
 }
 
 /// An answer that waits until the metadata of this broker has caught up with it, so that a client

@@ -10,7 +10,7 @@ use highwater_protocol::{ApiKey, ListenerKind, Request, Response};
 use highwater_types::{Mono, Now, Offset};
 
 use super::describe::{self, ApiVersionsContext, DescribeContext, MetadataAnswer};
-use super::forward::{Asked, Forwarding};
+use super::forward::Forwarding;
 use super::lookup::Lookups;
 use super::producer_ids::ProducerIds;
 use super::serving::ServingSettings;
@@ -109,22 +109,10 @@ impl<D: Disk> Shard<D> {
                 self.handle_init_producer_id(now, at, &request, out);
             }
             Request::CreateTopics(request) => {
-                let raw = incoming.raw;
-                let asked = Asked {
-                    ticket,
-                    version,
-                    raw,
-                };
-                self.forward_create_topics(now, asked, request, out);
+                self.forward_create_topics(now, incoming.into(), request, out);
             }
             Request::DeleteTopics(request) => {
-                let raw = incoming.raw;
-                let asked = Asked {
-                    ticket,
-                    version,
-                    raw,
-                };
-                self.forward_delete_topics(now, asked, request, out);
+                self.forward_delete_topics(now, incoming.into(), request, out);
             }
             Request::Produce(_)
             | Request::BrokerRegistration(_)
