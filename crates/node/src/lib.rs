@@ -31,6 +31,8 @@ pub use crate::machine::{
     Ticket, Token, run_job,
 };
 pub use crate::part::{Changed, ImageUpdate, Part};
-pub use crate::shard::{FoundLog, FoundTopic, Shard, ShardDir, ShardParams, ShardSettings, owner_shard};
+pub use crate::shard::{
+    FoundLog, FoundTopic, Shard, ShardDir, ShardParams, ShardSettings, owner_shard,
+};
 /// Who votes in a quorum, for callers that format nodes.
 pub use highwater_quorum::VoterSet;
