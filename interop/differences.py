@@ -17,8 +17,6 @@ import differences_cases
 import wire
 from directory import PROPERTIES, Server, free_ports
 
-CLUSTER = "5L6g3nShT-eMCtK--X86sw"
-
 
 class TopicId:
     """Stands for the id that the topic has on each of the two."""
@@ -37,9 +35,10 @@ class Kept:
 class Side:
     """One of the two servers."""
 
-    def __init__(self, name, port):
+    def __init__(self, name, port, controller):
         self.name = name
         self.port = port
+        self.controller = controller
         self.connection = None
         self.ids = {}
         self.kept = {}
@@ -147,6 +146,15 @@ class Pair:
         low, high = wire.REQUESTS[key].versions
         for version in range(max(low, first), min(high, last) + 1):
             self.ask(what, key, version, wire.fitting(key, version, values), **more)
+
+    def at_controllers(self):
+        """The same two, asked on their controller listeners; what differs is told here."""
+        sides = [
+            Side(side.name, side.controller, side.controller) for side in (self.kafka, self.ours)
+        ]
+        pair = Pair(*sides)
+        pair.differences, pair.known = self.differences, self.known
+        return pair
 
     def settle(self, topics):
         """Waits until both serve the topics: Kafka answers before its partitions lead."""
@@ -286,9 +294,11 @@ def start_both(folder, binary, libs):
             form = [binary, "format", "--standalone"]
             start = [binary, "start", "--config", config]
             line = "highwater ready "
-        subprocess.run([*form, "-t", CLUSTER, "-c", config], check=True, capture_output=True)
+        subprocess.run(
+            [*form, "-t", differences_cases.CLUSTER, "-c", config], check=True, capture_output=True
+        )
         servers.append(Server(start, log, lambda text, line=line: line in text, 90))
-        sides.append(Side(name, port))
+        sides.append(Side(name, port, controller))
     return servers, Pair(*sides)
 
 

@@ -37,6 +37,14 @@ KNOWN = {
     "type 16 name 'm'": "client metrics come later",
     "type 32 name 'g'": "groups come later",
 }
+CLUSTER = "5L6g3nShT-eMCtK--X86sw"
+FEATURES = {
+    "group.version": 1,
+    "share.version": 2,
+    "streams.version": 1,
+    "transaction.version": 2,
+    "eligible.leader.replicas.version": 1,
+}
 UNKNOWN_ID = uuid.UUID("01234567-89ab-cdef-0123-456789abcdef")
 ZERO_ID = uuid.UUID(int=0)
 BAD_NAMES = ["", ".", "..", "bad name!", "a" * 250, "sl/ash"]
@@ -64,6 +72,7 @@ def cases(topic_id, kept):
         ("Fetch, sessions", stories.fetch_sessions),
         ("a random log", stories.random_log),
         ("random sequences", stories.random_sequences),
+        ("controller listener", stories.controller),
     ]
 
 
@@ -871,6 +880,60 @@ class Stories:
             ask("sessionless", [("data", 0, 3, {})], -1, 0)
             ask("no session, epoch 5", [("data", 0, 3, {})], 5, 0)
             ask("full without partitions", [], 0, 0)
+
+    def controller(self, pair):
+        """What a broker asks of its controller, and what clients may ask there too. Last of all: it
+        registers a second broker."""
+        controllers = pair.at_controllers()
+        less = ("ApiKeys", "FinalizedFeatures", "FinalizedFeaturesEpoch", "SupportedFeatures")
+        name = {"ClientSoftwareName": "probe", "ClientSoftwareVersion": "1.0"}
+        controllers.versions("plain", 18, name, ignore=less)
+        topic = {"Name": "by-controller", "NumPartitions": 2, "ReplicationFactor": 1}
+        for what, more in [("would create", {"validateOnly": True}), ("create", {}), ("again", {})]:
+            controllers.ask(what, 19, 7, {"Topics": [topic], **more})
+        gone = [{"Name": "by-controller", "TopicId": ZERO_ID}, {"Name": "nope", "TopicId": ZERO_ID}]
+        controllers.ask("delete", 20, 6, {"Topics": gone, "TimeoutMs": 5000})
+        for broker in (1, 9, -1):
+            for epoch in (-1, 0, 123_456):
+                who = f"broker {broker} epoch {epoch}"
+                fields = {"BrokerId": broker, "BrokerEpoch": epoch}
+                controllers.ask(f"ids for {who}", 67, 0, fields)
+                for more in ({}, {"WantFence": True}, {"WantShutDown": True}):
+                    what = f"heartbeat of {who} {more}"
+                    controllers.versions(what, 63, {**fields, **more})
+        self.registrations(controllers)
+        pair.asked += controllers.asked
+
+    def registrations(self, controllers):
+        """Brokers that may not register, and one that may."""
+        at = {"Name": "PLAINTEXT", "Host": "127.0.0.1", "Port": 9, "SecurityProtocol": 0}
+        good = {
+            "BrokerId": 9,
+            "ClusterId": CLUSTER,
+            "IncarnationId": UNKNOWN_ID,
+            "Listeners": [at],
+            "Features": [
+                {"Name": "metadata.version", "MinSupportedVersion": 7, "MaxSupportedVersion": 33},
+                {"Name": "kraft.version", "MinSupportedVersion": 0, "MaxSupportedVersion": 1},
+                *(
+                    {"Name": name, "MinSupportedVersion": 0, "MaxSupportedVersion": most}
+                    for name, most in FEATURES.items()
+                ),
+            ],
+            "LogDirs": [uuid.UUID(int=1 << 100)],
+        }
+        old = [{"Name": "metadata.version", "MinSupportedVersion": 7, "MaxSupportedVersion": 20}]
+        for what, more in [
+            ("another cluster", {"ClusterId": "another"}),
+            ("a live broker's id", {"BrokerId": 1}),
+            ("no features", {"Features": []}),
+            ("old features", {"Features": old}),
+            ("no log directory", {"LogDirs": []}),
+            ("a log directory twice", {"LogDirs": good["LogDirs"] * 2}),
+            ("no listener", {"Listeners": []}),
+            ("migrating", {"IsMigratingZkBroker": True}),
+        ]:
+            controllers.versions(what, 62, {**good, **more}, ignore=("BrokerEpoch",))
 
     # At random, the same for both
 

@@ -2,7 +2,8 @@
 
 For each codec and round: a fresh node (of one and of two shards by turns), an idempotent
 producer, a kill -9 once a third of the records is acknowledged, a restart on the same port and
-directory; then every record must be read back once, in order. Prints a line a round and 'N passed, N failed' at the end.
+directory; then every record must be read back once, in order. Prints a line a round and
+'N passed, N failed' at the end.
 """
 
 import argparse

@@ -98,7 +98,7 @@ fn complete_listeners(properties: &mut Vec<Property>, listen: &str) -> anyhow::R
     let between = value(properties, "inter.broker.listener.name");
     let name = between
         .as_deref()
-        .or(clients.first().map(|entry| name_of(entry)));
+        .or_else(|| clients.first().map(|entry| name_of(entry)));
     let mut listeners = vec![format!("{}://{listen}", name.unwrap_or("PLAINTEXT"))];
     if controllers.is_empty() {
         // Nobody else needs this listener yet: it gets a port of its own, on this machine only.

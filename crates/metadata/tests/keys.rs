@@ -5,7 +5,7 @@ use highwater_metadata::config::{
     BrokerConfig, ConfigNotice, Effect, broker_key, parse_properties, topic_key,
 };
 
-/// Keys and defaults; `-` is null, `?` a key that has to be given or whose default is not one value.
+/// Keys and defaults; `-` is null, `?` a key that has to be given or has no one default.
 const KEYS: &str = "
     default.replication.factor 1
     replica.lag.time.max.ms ?

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 /// Every sample, by measure and subject.
 #[derive(Debug, Default)]
 pub(super) struct Report {
-    samples: BTreeMap<&'static str, BTreeMap<&'static str, Vec<f64>>>,
+    samples: BTreeMap<String, BTreeMap<&'static str, Vec<f64>>>,
 }
 
 struct Spread {
@@ -18,9 +18,9 @@ struct Spread {
 
 impl Report {
     /// Adds one sample.
-    pub(super) fn add(&mut self, measure: &'static str, subject: &'static str, value: f64) {
+    pub(super) fn add(&mut self, measure: impl Into<String>, subject: &'static str, value: f64) {
         self.samples
-            .entry(measure)
+            .entry(measure.into())
             .or_default()
             .entry(subject)
             .or_default()

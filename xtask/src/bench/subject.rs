@@ -134,12 +134,7 @@ impl Subject {
 
     /// User and system time so far, of all threads, in seconds; steps of 10 ms.
     pub(super) fn cpu_seconds(&self) -> Result<f64> {
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.process.id()))?;
-        // The name, in parentheses, may hold blanks; fields 14 and 15 count from 1.
-        let (_, fields) = stat.rsplit_once(')').context("/proc stat")?;
-        let fields: Vec<&str> = fields.split_whitespace().collect();
-        let ticks = |at: usize| -> Result<f64> { Ok(fields.get(at).context("stat")?.parse()?) };
-        Ok((ticks(11)? + ticks(12)?) / TICKS_PER_SECOND)
+        cpu_seconds(&self.process.id().to_string())
     }
 
     /// Resident memory in bytes.
@@ -171,6 +166,20 @@ impl Drop for Subject {
         self.process.kill().ok();
         self.process.wait().ok();
     }
+}
+
+/// As [`Subject::cpu_seconds`], of this process.
+pub(super) fn own_cpu_seconds() -> Result<f64> {
+    cpu_seconds("self")
+}
+
+fn cpu_seconds(process: &str) -> Result<f64> {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat"))?;
+    // The name, in parentheses, may hold blanks; fields 14 and 15 count from 1.
+    let (_, fields) = stat.rsplit_once(')').context("/proc stat")?;
+    let fields: Vec<&str> = fields.split_whitespace().collect();
+    let ticks = |at: usize| -> Result<f64> { Ok(fields.get(at).context("stat")?.parse()?) };
+    Ok((ticks(11)? + ticks(12)?) / TICKS_PER_SECOND)
 }
 
 /// Where an optimised build puts a binary.

@@ -82,7 +82,7 @@ fn kafkas_ranges() -> BTreeMap<i16, (i16, i16)> {
     let answers = files.iter().filter(|(path, _)| {
         path.starts_with("18-ApiVersions") && path.to_string_lossy().ends_with("response.hex")
     });
-    let decoded = answers.filter_map(|(path, text)| {
+    let mut decoded = answers.filter_map(|(path, text)| {
         let name = path.file_name()?.to_string_lossy().into_owned();
         let version = name
             .strip_prefix('v')?
@@ -95,7 +95,7 @@ fn kafkas_ranges() -> BTreeMap<i16, (i16, i16)> {
         let has_produce = answer.api_keys.first().is_some_and(|it| it.api_key == 0);
         has_produce.then_some(answer)
     });
-    let answer = decoded.last().expect("a captured answer");
+    let answer = decoded.next_back().expect("a captured answer");
     let range = |it: &highwater_protocol::messages::api_versions_response::ApiVersion| {
         (it.api_key, (it.min_version, it.max_version))
     };
@@ -483,7 +483,7 @@ fn c_28_look_ups_by_time_over_many_segments_scan_no_bodies() {
                 "{round}"
             );
         }
-        println!("{round}: {read} bytes in {took:?}");
+        eprintln!("{round}: {read} bytes in {took:?}");
         // 60 MB lie there; the one batch that is looked into has 30 kB.
         assert!(read < 5_000_000, "{round}: {read} bytes");
         assert!(

@@ -49,7 +49,7 @@ fn growth(node: &Node, work: impl FnOnce()) -> u64 {
     work();
     assert_serves(node);
     let grown = peak(node).saturating_sub(before);
-    println!("grew by {} KiB from {} KiB", grown / 1024, before / 1024);
+    eprintln!("grew by {} KiB from {} KiB", grown / 1024, before / 1024);
     grown
 }
 
@@ -328,27 +328,21 @@ type Greedy = (
 );
 
 fn greedy_requests() -> Vec<Greedy> {
+    [greedy_data(), greedy_admin()].concat()
+}
+
+/// An id that no topic has, and more.
+fn by_id(rest: &[u8]) -> Vec<u8> {
     let id = [0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1];
-    let by_id = |rest: &[u8]| [&id[..], rest].concat();
+    [&id, rest].concat()
+}
+
+fn greedy_data() -> Vec<Greedy> {
     let acks_1 = b"\0\0\x01\0\0\x03\xe8";
+    let nobody = b"\xff\xff\xff\xff\0";
+    let topic = || NAMED.to_vec();
     vec![
-        ("Metadata by id", 3, 12, b"", by_id(&[0, 0]), b"\0\0\0"),
-        (
-            "Metadata by name",
-            3,
-            9,
-            b"",
-            b"\x0bnnnnnnnnnn\0".to_vec(),
-            b"\0\0\0\0",
-        ),
-        (
-            "ListOffsets topics",
-            2,
-            7,
-            b"\xff\xff\xff\xff\0",
-            b"\x0bnnnnnnnnnn\x01\0".to_vec(),
-            b"\0",
-        ),
+        ("ListOffsets topics", 2, 7, nobody, topic(), b"\0"),
         (
             "ListOffsets partitions",
             2,
@@ -382,45 +376,34 @@ fn greedy_requests() -> Vec<Greedy> {
             vec![0; 6],
             b"\0\0",
         ),
-        ("CreateTopics", 19, 7, b"", CREATE.to_vec(), b"\0\0\0\0\0\0"),
-        (
-            "DeleteTopics by id",
-            20,
-            6,
-            b"",
-            [&[0], &id[..], &[0]].concat(),
-            b"\0\0\0\0\0",
-        ),
-        (
-            "DeleteTopics by name",
-            20,
-            5,
-            b"",
-            b"\x0bnnnnnnnnnn".to_vec(),
-            b"\0\0\0\0\0",
-        ),
         (
             "OffsetForLeaderEpoch",
             23,
             4,
             b"\xff\xff\xff\xfe",
-            b"\x0bnnnnnnnnnn\x01\0".to_vec(),
+            topic(),
             b"\0",
         ),
-        (
-            "DescribeConfigs",
-            32,
-            4,
-            b"",
-            b"\x02\x0bnnnnnnnnnn\0\0".to_vec(),
-            b"\0\0\0",
-        ),
+    ]
+}
+
+fn greedy_admin() -> Vec<Greedy> {
+    let name = |rest: &[u8]| [b"\x0bnnnnnnnnnn", rest].concat();
+    let topic = [b"\x02".as_slice(), &name(b"\0\0")].concat();
+    let deleted = [b"\0".as_slice(), &by_id(b"\0")].concat();
+    vec![
+        ("Metadata by id", 3, 12, b"", by_id(&[0, 0]), b"\0\0\0"),
+        ("Metadata by name", 3, 9, b"", name(b"\0"), b"\0\0\0\0"),
+        ("CreateTopics", 19, 7, b"", CREATE.to_vec(), b"\0\0\0\0\0\0"),
+        ("DeleteTopics by id", 20, 6, b"", deleted, b"\0\0\0\0\0"),
+        ("DeleteTopics by name", 20, 5, b"", name(b""), b"\0\0\0\0\0"),
+        ("DescribeConfigs", 32, 4, b"", topic, b"\0\0\0"),
         (
             "DescribeConfigs keys",
             32,
             4,
             b"\x02\x04\x021",
-            b"\x0bnnnnnnnnnn".to_vec(),
+            name(b""),
             b"\0\0\0\0",
         ),
         (
@@ -428,12 +411,14 @@ fn greedy_requests() -> Vec<Greedy> {
             75,
             0,
             b"",
-            b"\x0bnnnnnnnnnn\0".to_vec(),
+            name(b"\0"),
             b"\0\0\x07\xd0\xff\0",
         ),
     ]
 }
 
+/// A topic without partitions.
+const NAMED: &[u8] = b"\x0bnnnnnnnnnn\x01\0";
 /// One topic, up to its partitions.
 const FETCH_HEAD: &[u8] =
     b"\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\xff\xff\xff\xff\x02\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\x01";
@@ -455,7 +440,7 @@ fn ask_for_many(node: &Node, greedy: &Greedy, count: u32) -> (Option<usize>, u64
         answer = client.read_frame();
     });
     let (took, answer) = (began.elapsed(), answer.map(|it| it.len()));
-    println!(
+    eprintln!(
         "{what}: {answer:?} in {took:?}, {} KiB for {} KiB",
         grown >> 10,
         bytes >> 10

@@ -132,7 +132,7 @@ fn b_09_to_b_14_changed_bytes_of_captured_requests_hurt_nobody() {
             }
         }
     }
-    println!("{answered} answered, {closed} closed, {silent} silent");
+    eprintln!("{answered} answered, {closed} closed, {silent} silent");
     assert!(
         answered > 500 && closed > 500,
         "{answered} answered, {closed} closed"

@@ -200,30 +200,31 @@ fn b_15_partitions_of_topics_that_are_none_are_described_as_such() {
     }
 }
 
+fn assigned(replicas: &[(i32, &[i32])]) -> create::CreatableTopic {
+    let assignment = |(index, ids): &(i32, &[i32])| create::CreatableReplicaAssignment {
+        partition_index: *index,
+        broker_ids: ids.iter().copied().map(NodeId::new).collect(),
+    };
+    create::CreatableTopic {
+        assignments: replicas.iter().map(assignment).collect(),
+        ..sized(-1, -1)
+    }
+}
+
+fn sized(num_partitions: i32, replication_factor: i16) -> create::CreatableTopic {
+    create::CreatableTopic {
+        num_partitions,
+        replication_factor,
+        ..creatable("t")
+    }
+}
+
 #[test]
 fn b_44_numbers_that_no_cluster_can_serve_cost_nothing() {
     let (root, node) = node(&[]);
     let mut client = node.connect();
     let before = crate::memory::peak(&node);
     let began = Instant::now();
-    let assigned = |replicas: &[(i32, &[i32])]| {
-        let assignment =
-            |&(partition_index, ids): &(i32, &[i32])| create::CreatableReplicaAssignment {
-                partition_index,
-                broker_ids: ids.iter().copied().map(NodeId::new).collect(),
-            };
-        create::CreatableTopic {
-            num_partitions: -1,
-            replication_factor: -1,
-            assignments: replicas.iter().map(assignment).collect(),
-            ..creatable("t")
-        }
-    };
-    let sized = |num_partitions: i32, replication_factor: i16| create::CreatableTopic {
-        num_partitions,
-        replication_factor,
-        ..creatable("t")
-    };
     for (topic, error) in [
         // As Kafka 4.4 answers more than 10,000 partitions.
         (sized(1_000_000_000, 1), ErrorCode::POLICY_VIOLATION),

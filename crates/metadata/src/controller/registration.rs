@@ -135,7 +135,8 @@ fn same_directories(existing: &BrokerImage, request: &Registration) -> bool {
 fn check_directories(image: &MetadataImage, request: &Registration) -> Result<(), Refusal> {
     let invalid = |text: String| Err(Refusal::new(ErrorCode::INVALID_REGISTRATION, text));
     if request.is_migrating {
-        return invalid("Brokers of a ZooKeeper cluster cannot register.".to_owned());
+        let text = "Brokers of a ZooKeeper cluster cannot register.";
+        return Err(Refusal::new(ErrorCode::BROKER_ID_NOT_REGISTERED, text));
     }
     if image.metadata_version() < DIRECTORIES_SINCE {
         return Ok(());

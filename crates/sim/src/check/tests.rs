@@ -75,7 +75,7 @@ fn second_batch(change: impl FnOnce(&mut Vec<u8>)) -> World {
 }
 
 /// Changes the header of a batch and makes its checksum right.
-fn with_header(batch: &mut Vec<u8>, change: impl FnOnce(&mut BatchHeader)) {
+fn with_header(batch: &mut [u8], change: impl FnOnce(&mut BatchHeader)) {
     let mut header = BatchHeader::parse(batch).expect("a batch");
     change(&mut header);
     let header = header.with_crc_over(&batch[BATCH_HEADER_BYTES..]);

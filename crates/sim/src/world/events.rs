@@ -39,11 +39,6 @@ impl<E> EventQueue<E> {
         self.events.pop_first().map(|((at, _), event)| (at, event))
     }
 
-    /// How many events wait.
-    pub(crate) fn len(&self) -> usize {
-        self.events.len()
-    }
-
     /// Drops the events that `gone` names.
     pub(crate) fn drop_if(&mut self, mut gone: impl FnMut(&E) -> bool) {
         self.events.retain(|_, event| !gone(event));
@@ -65,6 +60,6 @@ mod tests {
             popped.push(event);
         }
         assert_eq!(popped, ["first", "second"]);
-        assert_eq!(queue.len(), 1);
+        assert_eq!(queue.next_at(), Some(Mono::from_micros(2)));
     }
 }

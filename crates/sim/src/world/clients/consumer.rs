@@ -79,13 +79,11 @@ impl World {
         let version = load.version;
         load.waits = true;
         let request = fetch.request(version);
-        if self
-            .ask(id, &request, version, Purpose::Fetch(fetch))
-            .is_err()
+        let asked = self.ask(id, &request, version, Purpose::Fetch(fetch));
+        if asked.is_err()
+            && let Load::Consumer(load) = &mut self.client(id).load
         {
-            if let Load::Consumer(load) = &mut self.client(id).load {
-                load.waits = false;
-            }
+            load.waits = false;
         }
     }
 
