@@ -14,6 +14,7 @@ import time
 import uuid
 
 import differences_cases
+import differences_common
 import wire
 from directory import PROPERTIES, Server, free_ports
 
@@ -130,7 +131,7 @@ class Pair:
                 for name, function in (keep or {}).items():
                     side.kept[name] = function(answer)
             answers.append(side.named(answer))
-        if what in differences_cases.KNOWN:
+        if what in differences_common.KNOWN:
             self.known.add(what)
             return answers
         found = list(different("", answers[0], answers[1], ignore))
@@ -284,7 +285,7 @@ def start_both(folder, binary, libs):
         with open(config, "w", encoding="ascii") as out:
             data = os.path.join(folder, name)
             out.write(PROPERTIES.format(port=port, controller=controller, data=data))
-            out.write(differences_cases.PROPERTIES)
+            out.write(differences_common.PROPERTIES)
         log = os.path.join(folder, f"{name}.log")
         if name == "kafka":
             form = [*java, "kafka.tools.StorageTool", "format", "--standalone"]
@@ -295,7 +296,7 @@ def start_both(folder, binary, libs):
             start = [binary, "start", "--config", config]
             line = "highwater ready "
         subprocess.run(
-            [*form, "-t", differences_cases.CLUSTER, "-c", config], check=True, capture_output=True
+            [*form, "-t", differences_common.CLUSTER, "-c", config], check=True, capture_output=True
         )
         servers.append(Server(start, log, lambda text, line=line: line in text, 90))
         sides.append(Side(name, port, controller))
@@ -344,7 +345,7 @@ def main():
             for server in servers:
                 server.kill()
         for what in sorted(pair.known):
-            print(f"known   {what}: {differences_cases.KNOWN[what]}")
+            print(f"known   {what}: {differences_common.KNOWN[what]}")
     print(f"{passed} passed, {failed} failed")
     return 1 if failed else 0
 

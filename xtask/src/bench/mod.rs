@@ -34,6 +34,10 @@ const HOT_BYTES: usize = 128 << 20;
 /// that is produced.
 const FETCH_FACTOR: usize = 4;
 
+/// Where the two ends run: what a byte costs over loopback depends on whether they share a CPU.
+const SUBJECT_CPU: &str = "0";
+const LOAD_CPU: &str = "1";
+
 /// Topics of the node whose idleness is measured.
 const IDLE_TOPICS: usize = 5;
 
@@ -54,8 +58,9 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let options = parse(arguments)?;
     let folder = tempfile::tempdir().context("no temporary directory")?;
     let mut report = Report::default();
-    bulk(folder.path(), options, &mut report)?;
     start_up(folder.path(), options, &mut report)?;
+    // The last: it binds this process to a CPU, and those that are started later would inherit it.
+    bulk(folder.path(), options, &mut report)?;
     if options.as_json {
         report.print_json()
     } else {
@@ -123,9 +128,11 @@ fn bulk(folder: &Path, options: Options, report: &mut Report) -> Result<()> {
         subjects.push(Subject::start(kind, &data)?);
     }
     for subject in &mut subjects {
+        subject::bind(subject.id(), SUBJECT_CPU);
         if subject.kind != Kind::Floor {
             Load::connect(subject.port)?.create_topic(TOPIC, &topic_configs())?;
         }
+        subject::bind(std::process::id(), LOAD_CPU);
         // A JVM compiles what is hot only after a while: the first rounds do not count.
         let warm_up = if subject.kind == Kind::Kafka { 3 } else { 1 };
         for _ in 0..warm_up {

@@ -4,6 +4,9 @@
 
 use std::collections::BTreeMap;
 
+/// Told because it matters: bbr sends by timers, which over loopback cost more than the bytes.
+const CONGESTION_CONTROL: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
+
 /// Every sample, by measure and subject.
 #[derive(Debug, Default)]
 pub(super) struct Report {
@@ -29,6 +32,9 @@ impl Report {
 
     /// Prints a table for people. Ratios are ours to the other's, by median.
     pub(super) fn print_table(&self) {
+        if let Ok(name) = std::fs::read_to_string(CONGESTION_CONTROL) {
+            println!("TCP congestion control: {}", name.trim());
+        }
         println!(
             "{:<40} {:<10} {:>10} {:>10} {:>10}  ours / it",
             "measure", "subject", "min", "median", "max"

@@ -132,6 +132,11 @@ impl Subject {
         })
     }
 
+    /// Its process id.
+    pub(super) fn id(&self) -> u32 {
+        self.process.id()
+    }
+
     /// User and system time so far, of all threads, in seconds; steps of 10 ms.
     pub(super) fn cpu_seconds(&self) -> Result<f64> {
         cpu_seconds(&self.process.id().to_string())
@@ -166,6 +171,15 @@ impl Drop for Subject {
         self.process.kill().ok();
         self.process.wait().ok();
     }
+}
+
+/// Binds all threads of a process to a CPU. A machine without it, or without `taskset`, leaves
+/// them where they are.
+pub(super) fn bind(process: u32, cpu: &str) {
+    Command::new("taskset")
+        .args(["-a", "-p", "-c", cpu, &process.to_string()])
+        .output()
+        .ok();
 }
 
 /// As [`Subject::cpu_seconds`], of this process.
