@@ -16,7 +16,7 @@ pub struct Validated {
     /// Bytes of the records, not compressed; 0 when the batch was trusted.
     pub records_bytes: u64,
     /// Whether `compression.type` asks for another codec: call
-    /// [`recompress`](crate::recompress) before the append.
+    /// [`recompress`](fn@crate::recompress) before the append.
     pub needs_recompression: bool,
 }
 
