@@ -12,6 +12,7 @@ use tokio::net::{TcpListener, TcpStream};
 use crate::host::Shared;
 use crate::limits::ConnectionLimits;
 use crate::mailbox::{Mail, NewConnection};
+use crate::socket::pacing::unpace_local;
 
 /// After the system refused to accept (no descriptors left, mostly), others get time to close.
 const REFUSED_PAUSE: Duration = Duration::from_millis(100);
@@ -93,6 +94,7 @@ impl Dealer {
 
     fn prepare(&self, stream: TcpStream) -> io::Result<std::net::TcpStream> {
         stream.set_nodelay(true)?;
+        unpace_local(&stream);
         let socket = SockRef::from(&stream);
         socket.set_keepalive(true)?;
         if let Some(bytes) = self.shared.settings.send_buffer_bytes {

@@ -11,7 +11,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, ensure};
 
-use super::{RETAINED_BYTES, SEGMENT_BYTES, TOPIC, batch, wire};
+use super::{RETAINED_BYTES, SEGMENT_BYTES, TOPIC, batch, load, wire};
 
 const PRODUCE: i16 = 0;
 /// Bytes of a fetch answer's records, before they are cut to whole batches.
@@ -80,6 +80,7 @@ impl Ring {
 
 fn serve(mut stream: &TcpStream, ring: &mut Ring) -> Result<()> {
     stream.set_nodelay(true)?;
+    load::unpace(stream);
     let batch_bytes = batch::large().len();
     let records = FETCH_BYTES / batch_bytes * batch_bytes;
     let (produce_answer, fetch_head) = (produce_answer(), fetch_head(records));

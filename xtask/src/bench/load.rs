@@ -5,6 +5,7 @@ use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
+use rustix::net::sockopt;
 
 use super::{batch, wire};
 
@@ -34,6 +35,7 @@ impl Load {
             match TcpStream::connect(("127.0.0.1", port)) {
                 Ok(stream) => {
                     stream.set_nodelay(true)?;
+                    unpace(&stream);
                     stream.set_read_timeout(Some(PATIENCE))?;
                     return Ok(Self {
                         stream,
@@ -162,5 +164,17 @@ impl Load {
     fn code_at(&self, at: usize) -> Result<i16> {
         let code = self.answer.get(at..at + 2).context("short answer")?;
         Ok(i16::from_be_bytes(code.try_into()?))
+    }
+}
+
+/// Takes a connection off a congestion control that sends by timers (bbr): over loopback they cost
+/// more than the bytes, and differently in each run. Our server does the same for peers on its
+/// machine, so the load and the floor do; Apache Kafka sends as the system says.
+pub(super) fn unpace(stream: &TcpStream) {
+    let is_paced = sockopt::tcp_congestion(stream).is_ok_and(|name| name.starts_with("bbr"));
+    if is_paced {
+        let mut unpaced = ["cubic", "reno"].into_iter();
+        // Where neither is there, everybody is paced.
+        unpaced.find(|name| sockopt::set_tcp_congestion(stream, name).is_ok());
     }
 }

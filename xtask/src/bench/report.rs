@@ -33,7 +33,10 @@ impl Report {
     /// Prints a table for people. Ratios are ours to the other's, by median.
     pub(super) fn print_table(&self) {
         if let Ok(name) = std::fs::read_to_string(CONGESTION_CONTROL) {
-            println!("TCP congestion control: {}", name.trim());
+            println!(
+                "TCP congestion control: {} (Kafka; the others are not paced over loopback)",
+                name.trim()
+            );
         }
         println!(
             "{:<40} {:<10} {:>10} {:>10} {:>10}  ours / it",

@@ -17,6 +17,7 @@ use tokio::time::timeout;
 
 use super::call::Call;
 use super::frames::{FrameReader, write_pieces};
+use super::pacing::unpace_local;
 use crate::config::{ClientConfig, duration};
 use crate::error::ClientError;
 
@@ -82,6 +83,7 @@ impl Connection {
         let connect = async {
             let stream = TcpStream::connect(peer).await.and_then(|stream| {
                 stream.set_nodelay(true)?;
+                unpace_local(&stream);
                 Ok(stream)
             });
             let stream = stream.map_err(|why| ClientError::Connect {

@@ -3,6 +3,7 @@
 mod call;
 mod connection;
 mod frames;
+mod pacing;
 
 pub use self::call::Call;
 pub use self::connection::Connection;
