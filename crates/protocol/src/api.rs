@@ -2,9 +2,12 @@ use std::fmt;
 
 use crate::messages::{
     AllocateProducerIdsRequest, ApiVersionsRequest, BrokerHeartbeatRequest,
-    BrokerRegistrationRequest, CreateTopicsRequest, DeleteTopicsRequest, DescribeClusterRequest,
-    DescribeConfigsRequest, DescribeTopicPartitionsRequest, FetchRequest, InitProducerIdRequest,
-    ListOffsetsRequest, MetadataRequest, OffsetForLeaderEpochRequest, ProduceRequest,
+    BrokerRegistrationRequest, CreateTopicsRequest, DeleteGroupsRequest, DeleteTopicsRequest,
+    DescribeClusterRequest, DescribeConfigsRequest, DescribeGroupsRequest,
+    DescribeTopicPartitionsRequest, FetchRequest, FindCoordinatorRequest, HeartbeatRequest,
+    InitProducerIdRequest, JoinGroupRequest, LeaveGroupRequest, ListGroupsRequest,
+    ListOffsetsRequest, MetadataRequest, OffsetCommitRequest, OffsetDeleteRequest,
+    OffsetFetchRequest, OffsetForLeaderEpochRequest, ProduceRequest, SyncGroupRequest,
 };
 use crate::wire::Message;
 
@@ -82,12 +85,23 @@ api_keys! {
     Fetch 1 FetchRequest;
     ListOffsets 2 ListOffsetsRequest;
     Metadata 3 MetadataRequest;
+    OffsetCommit 8 OffsetCommitRequest;
+    OffsetFetch 9 OffsetFetchRequest;
+    FindCoordinator 10 FindCoordinatorRequest;
+    JoinGroup 11 JoinGroupRequest;
+    Heartbeat 12 HeartbeatRequest;
+    LeaveGroup 13 LeaveGroupRequest;
+    SyncGroup 14 SyncGroupRequest;
+    DescribeGroups 15 DescribeGroupsRequest;
+    ListGroups 16 ListGroupsRequest;
     ApiVersions 18 ApiVersionsRequest;
     CreateTopics 19 CreateTopicsRequest;
     DeleteTopics 20 DeleteTopicsRequest;
     InitProducerId 22 InitProducerIdRequest;
     OffsetForLeaderEpoch 23 OffsetForLeaderEpochRequest;
     DescribeConfigs 32 DescribeConfigsRequest;
+    DeleteGroups 42 DeleteGroupsRequest;
+    OffsetDelete 47 OffsetDeleteRequest;
     DescribeCluster 60 DescribeClusterRequest;
     BrokerRegistration 62 BrokerRegistrationRequest;
     BrokerHeartbeat 63 BrokerHeartbeatRequest;

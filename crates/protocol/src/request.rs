@@ -4,9 +4,12 @@ use crate::api::ApiKey;
 use crate::fetch_view::FetchView;
 use crate::messages::{
     AllocateProducerIdsRequest, ApiVersionsRequest, BrokerHeartbeatRequest,
-    BrokerRegistrationRequest, CreateTopicsRequest, DeleteTopicsRequest, DescribeClusterRequest,
-    DescribeConfigsRequest, DescribeTopicPartitionsRequest, FetchRequest, InitProducerIdRequest,
-    ListOffsetsRequest, MetadataRequest, OffsetForLeaderEpochRequest, ProduceRequest,
+    BrokerRegistrationRequest, CreateTopicsRequest, DeleteGroupsRequest, DeleteTopicsRequest,
+    DescribeClusterRequest, DescribeConfigsRequest, DescribeGroupsRequest,
+    DescribeTopicPartitionsRequest, FetchRequest, FindCoordinatorRequest, HeartbeatRequest,
+    InitProducerIdRequest, JoinGroupRequest, LeaveGroupRequest, ListGroupsRequest,
+    ListOffsetsRequest, MetadataRequest, OffsetCommitRequest, OffsetDeleteRequest,
+    OffsetFetchRequest, OffsetForLeaderEpochRequest, ProduceRequest, SyncGroupRequest,
 };
 use crate::produce_view::ProduceView;
 use crate::wire::{DecodeError, EncodeError, Message as _, Reader};
@@ -90,12 +93,23 @@ macro_rules! requests {
 requests! {
     ListOffsets(ListOffsetsRequest);
     Metadata(MetadataRequest);
+    OffsetCommit(OffsetCommitRequest);
+    OffsetFetch(OffsetFetchRequest);
+    FindCoordinator(FindCoordinatorRequest);
+    JoinGroup(JoinGroupRequest);
+    Heartbeat(HeartbeatRequest);
+    LeaveGroup(LeaveGroupRequest);
+    SyncGroup(SyncGroupRequest);
+    DescribeGroups(DescribeGroupsRequest);
+    ListGroups(ListGroupsRequest);
     ApiVersions(ApiVersionsRequest);
     CreateTopics(CreateTopicsRequest);
     DeleteTopics(DeleteTopicsRequest);
     InitProducerId(InitProducerIdRequest);
     OffsetForLeaderEpoch(OffsetForLeaderEpochRequest);
     DescribeConfigs(DescribeConfigsRequest);
+    DeleteGroups(DeleteGroupsRequest);
+    OffsetDelete(OffsetDeleteRequest);
     DescribeCluster(DescribeClusterRequest);
     BrokerRegistration(BrokerRegistrationRequest);
     BrokerHeartbeat(BrokerHeartbeatRequest);

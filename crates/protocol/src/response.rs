@@ -3,10 +3,12 @@ use bytes::Bytes;
 use crate::api::ApiKey;
 use crate::messages::{
     AllocateProducerIdsResponse, ApiVersionsResponse, BrokerHeartbeatResponse,
-    BrokerRegistrationResponse, CreateTopicsResponse, DeleteTopicsResponse,
-    DescribeClusterResponse, DescribeConfigsResponse, DescribeTopicPartitionsResponse,
-    FetchResponse, InitProducerIdResponse, ListOffsetsResponse, MetadataResponse,
-    OffsetForLeaderEpochResponse, ProduceResponse,
+    BrokerRegistrationResponse, CreateTopicsResponse, DeleteGroupsResponse, DeleteTopicsResponse,
+    DescribeClusterResponse, DescribeConfigsResponse, DescribeGroupsResponse,
+    DescribeTopicPartitionsResponse, FetchResponse, FindCoordinatorResponse, HeartbeatResponse,
+    InitProducerIdResponse, JoinGroupResponse, LeaveGroupResponse, ListGroupsResponse,
+    ListOffsetsResponse, MetadataResponse, OffsetCommitResponse, OffsetDeleteResponse,
+    OffsetFetchResponse, OffsetForLeaderEpochResponse, ProduceResponse, SyncGroupResponse,
 };
 use crate::wire::{DecodeError, EncodeError, Message as _};
 
@@ -66,12 +68,23 @@ responses! {
     Fetch(FetchResponse);
     ListOffsets(ListOffsetsResponse);
     Metadata(MetadataResponse);
+    OffsetCommit(OffsetCommitResponse);
+    OffsetFetch(OffsetFetchResponse);
+    FindCoordinator(FindCoordinatorResponse);
+    JoinGroup(JoinGroupResponse);
+    Heartbeat(HeartbeatResponse);
+    LeaveGroup(LeaveGroupResponse);
+    SyncGroup(SyncGroupResponse);
+    DescribeGroups(DescribeGroupsResponse);
+    ListGroups(ListGroupsResponse);
     ApiVersions(ApiVersionsResponse);
     CreateTopics(CreateTopicsResponse);
     DeleteTopics(DeleteTopicsResponse);
     InitProducerId(InitProducerIdResponse);
     OffsetForLeaderEpoch(OffsetForLeaderEpochResponse);
     DescribeConfigs(DescribeConfigsResponse);
+    DeleteGroups(DeleteGroupsResponse);
+    OffsetDelete(OffsetDeleteResponse);
     DescribeCluster(DescribeClusterResponse);
     BrokerRegistration(BrokerRegistrationResponse);
     BrokerHeartbeat(BrokerHeartbeatResponse);

@@ -117,7 +117,18 @@ impl<D: Disk> Shard<D> {
             Request::Produce(_)
             | Request::BrokerRegistration(_)
             | Request::BrokerHeartbeat(_)
-            | Request::AllocateProducerIds(_) => {
+            | Request::AllocateProducerIds(_)
+            | Request::OffsetCommit(_)
+            | Request::OffsetFetch(_)
+            | Request::FindCoordinator(_)
+            | Request::JoinGroup(_)
+            | Request::Heartbeat(_)
+            | Request::LeaveGroup(_)
+            | Request::SyncGroup(_)
+            | Request::DescribeGroups(_)
+            | Request::ListGroups(_)
+            | Request::DeleteGroups(_)
+            | Request::OffsetDelete(_) => {
                 // No broker listener offers them, so `Connection` lets none through.
                 out.push(Effect::Answer {
                     ticket,
