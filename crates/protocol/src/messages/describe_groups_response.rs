@@ -196,10 +196,10 @@ impl Wire for DescribedGroupMember {
 /// Part of [`DescribeGroupsResponse`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GroupRebalances {
-    /// Ids of the members that a rebalance under way waits for.
+    /// Whom a rebalance under way waits for.
     ///
-    /// `[]string`, versions 5+.
-    pub waits_for: Vec<String>,
+    /// `[]AwaitedMember`, versions 5+.
+    pub waits_for: Vec<AwaitedMember>,
     /// What happened to the group last, the oldest first; lost when its coordinator moves.
     ///
     /// `[]GroupHappening`, versions 5+.
@@ -228,27 +228,72 @@ impl Wire for GroupRebalances {
 
 /// Part of [`DescribeGroupsResponse`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AwaitedMember {
+    /// The member that has to join or to sync.
+    ///
+    /// `string`, versions 5+.
+    pub member_id: String,
+    /// Until then the rebalance waits at most.
+    ///
+    /// `int64`, versions 5+.
+    pub left_ms: i64,
+}
+
+impl Wire for AwaitedMember {
+    const SIZE_MIN: usize = 10;
+
+    fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let it = Self {
+            member_id: r.read()?,
+            left_ms: r.read()?,
+        };
+        r.skip_tags()?;
+        Ok(it)
+    }
+
+    fn write(&self, w: &mut Writer) -> Result<(), EncodeError> {
+        self.member_id.write(w)?;
+        self.left_ms.write(w)?;
+        w.no_tags();
+        Ok(())
+    }
+}
+
+/// Part of [`DescribeGroupsResponse`].
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GroupHappening {
     /// Milliseconds since 1970.
     ///
     /// `int64`, versions 5+.
     pub at_ms: i64,
-    /// The group's generation afterwards.
-    ///
-    /// `int32`, versions 5+.
-    pub generation_id: i32,
-    /// One word or two: joined, left, rebalance began, ...
+    /// The kind, in words: joined, replaced, left, rebalance began, joins are over, rebalance completed, emptied, not recorded, offsets, deleted.
     ///
     /// `string`, versions 5+.
     pub what: String,
-    /// The member concerned, empty when it is not one.
+    /// The generation that it is about; -1 when none.
+    ///
+    /// `int32`, versions 5+.
+    pub generation_id: i32,
+    /// The member concerned; empty when none.
     ///
     /// `string`, versions 5+.
     pub member_id: String,
-    /// Why, for people.
+    /// All of it in one line, with the cause, for people.
     ///
     /// `string`, versions 5+.
-    pub reason: String,
+    pub text: String,
+}
+
+impl Default for GroupHappening {
+    fn default() -> Self {
+        Self {
+            at_ms: 0,
+            what: String::new(),
+            generation_id: -1,
+            member_id: String::new(),
+            text: String::new(),
+        }
+    }
 }
 
 impl Wire for GroupHappening {
@@ -257,10 +302,10 @@ impl Wire for GroupHappening {
     fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let it = Self {
             at_ms: r.read()?,
-            generation_id: r.read()?,
             what: r.read()?,
+            generation_id: r.read()?,
             member_id: r.read()?,
-            reason: r.read()?,
+            text: r.read()?,
         };
         r.skip_tags()?;
         Ok(it)
@@ -268,10 +313,10 @@ impl Wire for GroupHappening {
 
     fn write(&self, w: &mut Writer) -> Result<(), EncodeError> {
         self.at_ms.write(w)?;
-        self.generation_id.write(w)?;
         self.what.write(w)?;
+        self.generation_id.write(w)?;
         self.member_id.write(w)?;
-        self.reason.write(w)?;
+        self.text.write(w)?;
         w.no_tags();
         Ok(())
     }
