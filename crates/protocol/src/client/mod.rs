@@ -4,6 +4,7 @@
 
 mod connection;
 mod fetch_session;
+pub mod group;
 mod versions;
 
 pub use self::connection::{

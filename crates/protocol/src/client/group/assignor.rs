@@ -57,7 +57,8 @@ impl Assignor {
     pub fn from_name(name: &str) -> Option<Self> {
         match name {
             "range" | "org.apache.kafka.clients.consumer.RangeAssignor" => Some(Self::Range),
-            "cooperative-sticky" | "org.apache.kafka.clients.consumer.CooperativeStickyAssignor" => {
+            "cooperative-sticky"
+            | "org.apache.kafka.clients.consumer.CooperativeStickyAssignor" => {
                 Some(Self::CooperativeSticky)
             }
             _ => None,
@@ -79,9 +80,9 @@ impl Assignor {
     pub(super) fn user_data(self, generation: Option<i32>) -> Option<Bytes> {
         match self {
             Self::Range => None,
-            Self::CooperativeSticky => {
-                Some(Bytes::copy_from_slice(&generation.unwrap_or(-1).to_be_bytes()))
-            }
+            Self::CooperativeSticky => Some(Bytes::copy_from_slice(
+                &generation.unwrap_or(-1).to_be_bytes(),
+            )),
         }
     }
 
@@ -151,7 +152,10 @@ mod tests {
             assert_eq!(Assignor::from_name(assignor.name()), Some(assignor));
         }
         let class = "org.apache.kafka.clients.consumer.CooperativeStickyAssignor";
-        assert_eq!(Assignor::from_name(class), Some(Assignor::CooperativeSticky));
+        assert_eq!(
+            Assignor::from_name(class),
+            Some(Assignor::CooperativeSticky)
+        );
         assert_eq!(Assignor::from_name("roundrobin"), None);
     }
 

@@ -46,7 +46,11 @@ mod tests {
 
     #[test]
     fn members_get_only_what_they_want_and_topics_that_exist() {
-        let members = [member("m1", "a gone"), member("m2", "a b"), member("m3", "")];
+        let members = [
+            member("m1", "a gone"),
+            member("m2", "a b"),
+            member("m3", ""),
+        ];
         let expected = [
             ("m1".to_owned(), partition_set("a-0")),
             ("m2".to_owned(), partition_set("a-1 b-0")),

@@ -172,7 +172,10 @@ mod tests {
         assert_eq!(read.user_data.as_deref(), Some(&b"hi"[..]));
         assert_eq!((read.generation, read.rack), (None, None));
         let newer = [b"\0\x09", &FROM_KAFKA[2..], b"more"].concat();
-        assert_eq!(Subscription::decode(&newer.into()).unwrap().generation, Some(7));
+        assert_eq!(
+            Subscription::decode(&newer.into()).unwrap().generation,
+            Some(7)
+        );
     }
 
     #[test]
@@ -193,9 +196,8 @@ mod tests {
         assert_eq!(&bytes[..2], b"\0\x03");
         assert_eq!(decode_assignment(&bytes), Ok(assigned));
         assert_eq!(decode_assignment(&Bytes::new()), Ok(PartitionSet::new()));
-        let strange = Bytes::from_static(
-            b"\0\0\0\0\0\x01\0\x03a/b\0\0\0\x01\0\0\0\x01\xff\xff\xff\xff",
-        );
+        let strange =
+            Bytes::from_static(b"\0\0\0\0\0\x01\0\x03a/b\0\0\0\x01\0\0\0\x01\xff\xff\xff\xff");
         assert_eq!(decode_assignment(&strange), Ok(PartitionSet::new()));
     }
 }
