@@ -266,7 +266,7 @@ pub struct GroupHappening {
     ///
     /// `int64`, versions 5+.
     pub at_ms: i64,
-    /// The kind, in words: joined, replaced, left, rebalance began, joins are over, rebalance completed, emptied, not recorded, offsets, deleted.
+    /// The kind, in words, such as "left" or "rebalance began".
     ///
     /// `string`, versions 5+.
     pub what: String,
