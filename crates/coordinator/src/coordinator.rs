@@ -1,0 +1,167 @@
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use highwater_types::{Mono, Now, Offset, ProducerEpoch, ProducerId, TopicId, TopicName};
+
+use crate::appender::Appender;
+use crate::group::Group;
+use crate::ids::{GroupId, RequestId};
+use crate::output::Output;
+use crate::random::Random;
+use crate::record::{ReplayError, ReplayedAt};
+use crate::request::GroupRequest;
+use crate::settings::GroupSettings;
+use crate::step::Step;
+use crate::timers::Timers;
+
+/// The groups of one partition of `__consumer_offsets`. Does no IO and reads no clock.
+///
+/// The owner, in this order: (1) makes it when the partition begins to lead here, (2) replays the
+/// whole log into it, (3) calls `loaded`; and from then on (4) calls `handle`, `tick`, `forget` and
+/// `topics_deleted`, performs what was pushed to `out`, in order, and returns no later than
+/// `next_deadline`; (5) drops it when leadership is lost, and answers what is open by itself.
+///
+/// Every request that `handle` was given is answered by exactly one [`Output::Answer`], at once or
+/// later, unless `forget` was called.
+#[derive(Debug)]
+pub struct Coordinator {
+    pub(crate) settings: Arc<GroupSettings>,
+    pub(crate) random: Random,
+    pub(crate) timers: Timers,
+    pub(crate) groups: BTreeMap<GroupId, Group>,
+}
+
+/// Who sent a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MemberCaller {
+    /// The request header's client id; empty when it has none.
+    pub client_id: Arc<str>,
+    /// Where it comes from, as Kafka writes it: `/127.0.0.1`.
+    pub client_host: Arc<str>,
+}
+
+/// Topic names and ids, as the metadata has them now.
+pub trait TopicNames {
+    /// The id of the topic of this name.
+    fn id_of(&self, name: &str) -> Option<TopicId>;
+    /// The name of the topic with this id.
+    fn name_of(&self, id: TopicId) -> Option<&str>;
+}
+
+impl Coordinator {
+    /// A coordinator of no groups. `seed` is all the chance that it has: member ids.
+    #[must_use]
+    pub fn new(settings: Arc<GroupSettings>, seed: [u8; 32]) -> Self {
+        Self {
+            settings,
+            random: Random::new(seed),
+            timers: Timers::default(),
+            groups: BTreeMap::new(),
+        }
+    }
+
+    /// Changed configuration; holds from the next request on.
+    pub fn set_settings(&mut self, settings: Arc<GroupSettings>) {
+        self.settings = settings;
+    }
+
+    /// Loading: one record, in log order.
+    ///
+    /// # Errors
+    /// When the record is none that a coordinator writes.
+    pub fn replay(
+        &mut self,
+        at: ReplayedAt,
+        key: &[u8],
+        value: Option<&[u8]>,
+    ) -> Result<(), ReplayError> {
+        let _ = (at, key, value);
+        unimplemented!()
+    }
+
+    /// Loading: the end of a transaction, from a control batch whose exclusive end is `end`.
+    pub fn replay_transaction_end(
+        &mut self,
+        producer_id: ProducerId,
+        producer_epoch: ProducerEpoch,
+        committed: bool,
+        end: Offset,
+    ) {
+        let _ = (producer_id, producer_epoch, committed, end);
+        unimplemented!()
+    }
+
+    /// The log is replayed up to its end: the sessions of the loaded members begin.
+    pub fn loaded(&mut self, now: Now, log: &mut dyn Appender, out: &mut Vec<Output>) {
+        let _ = (now, log, out);
+        unimplemented!()
+    }
+
+    /// Decides one request.
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "who asks what, and what is at hand for it"
+    )]
+    pub fn handle(
+        &mut self,
+        now: Now,
+        id: RequestId,
+        caller: &MemberCaller,
+        request: GroupRequest,
+        topics: &dyn TopicNames,
+        log: &mut dyn Appender,
+        out: &mut Vec<Output>,
+    ) {
+        let _ = (now, id, caller, request, topics, log, out);
+        unimplemented!()
+    }
+
+    /// What is due by now is done.
+    pub fn tick(&mut self, now: Now, log: &mut dyn Appender, out: &mut Vec<Output>) {
+        let _ = (now, log, out);
+        unimplemented!()
+    }
+
+    /// When `tick` has something to do at the latest.
+    #[must_use]
+    pub fn next_deadline(&self) -> Option<Mono> {
+        self.timers.next_deadline()
+    }
+
+    /// No answer to the request is wanted any more: its connection is gone. As in Kafka the member
+    /// stays until its session ends.
+    pub fn forget(&mut self, id: RequestId) {
+        let _ = id;
+        unimplemented!()
+    }
+
+    /// Topics are gone: their offsets are deleted.
+    pub fn topics_deleted(
+        &mut self,
+        now: Now,
+        topics: &[(TopicId, TopicName)],
+        log: &mut dyn Appender,
+        out: &mut Vec<Output>,
+    ) {
+        let _ = (now, topics, log, out);
+        unimplemented!()
+    }
+
+    /// The coordinator taken apart: its groups, and what a step has at hand.
+    pub(crate) fn split<'a>(
+        &'a mut self,
+        now: Now,
+        log: &'a mut dyn Appender,
+        out: &'a mut Vec<Output>,
+    ) -> (&'a mut BTreeMap<GroupId, Group>, Step<'a>) {
+        let step = Step {
+            now,
+            settings: &self.settings,
+            random: &mut self.random,
+            timers: &mut self.timers,
+            log,
+            out,
+        };
+        (&mut self.groups, step)
+    }
+}

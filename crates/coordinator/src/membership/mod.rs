@@ -1,0 +1,1 @@
+//! What members do: join, sync, heartbeat, leave; and what their silence does.
