@@ -2,6 +2,9 @@ use highwater_records::TimestampType;
 use highwater_types::Millis;
 
 /// What one log is told by its topic's configuration. Names and defaults are Kafka's.
+///
+/// When records are flushed (`flush.messages`, `flush.ms`) is not its business: its owner decides
+/// that and asks for the sync job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogConfig {
     /// `segment.bytes`: a segment that would grow beyond it is rolled first.
@@ -19,10 +22,6 @@ pub struct LogConfig {
     pub retention_ms: Option<Millis>,
     /// `retention.bytes`; `None` keeps all.
     pub retention_bytes: Option<u64>,
-    /// `flush.messages`: so many unflushed records ask for a flush; `u64::MAX` never does.
-    pub flush_messages: u64,
-    /// `flush.ms`: a record older than this that is unflushed asks for a flush.
-    pub flush_ms: Option<Millis>,
     /// `message.timestamp.type`.
     pub timestamp_type: TimestampType,
     /// `message.timestamp.before.max.ms`.
@@ -53,8 +52,6 @@ impl Default for LogConfig {
             index_bytes_max: 10 << 20,
             retention_ms: Some(Millis::new(604_800_000)),
             retention_bytes: None,
-            flush_messages: u64::MAX,
-            flush_ms: None,
             timestamp_type: TimestampType::CreateTime,
             timestamp_before_max_ms: u64::MAX,
             timestamp_after_max_ms: 3_600_000,

@@ -1,7 +1,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-use highwater_disk::{Disk, DiskError, OpenMode};
+use highwater_disk::{Blocking, Disk, DiskError, DiskFile as _, OpenMode};
 
 /// A file that is opened when it is first needed: most files of most logs are never read.
 #[derive(Debug)]
@@ -42,6 +42,22 @@ impl<D: Disk> LazyFile<D> {
         Ok(self.file.get_or_init(|| file))
     }
 
+    /// The open file, which is held no longer than the caller does unless it is held already.
+    pub(crate) fn open_briefly(&self) -> Result<Arc<D::File>, DiskError> {
+        match self.file.get() {
+            Some(file) => Ok(Arc::clone(file)),
+            None => self.disk.open(&self.path, self.mode),
+        }
+    }
+
+    /// The file for a job that makes it durable.
+    pub(crate) fn unsynced(&self) -> UnsyncedFile<D> {
+        UnsyncedFile {
+            path: self.path.clone(),
+            file: self.file.get().cloned(),
+        }
+    }
+
     /// Whether there is such a file already.
     pub(crate) fn exists(&self) -> Result<bool, DiskError> {
         if self.file.get().is_some() {
@@ -68,5 +84,36 @@ impl<D: Disk> Clone for LazyFile<D> {
             mode: self.mode,
             file: self.file.clone(),
         }
+    }
+}
+
+/// A file with bytes that are not durable yet.
+///
+/// A file that is open stays open until it is synced: an error of an earlier write-back is told
+/// to that handle. The others, as recovery leaves them by the thousand, are opened one by one when
+/// their turn comes; what was lost before this process opened them, recovery has seen.
+#[derive(Debug)]
+pub(crate) struct UnsyncedFile<D: Disk> {
+    path: PathBuf,
+    file: Option<Arc<D::File>>,
+}
+
+impl<D: Disk> UnsyncedFile<D> {
+    /// Opens the file, if it is not open. `None`: it was deleted meanwhile, or cut off.
+    pub(crate) fn open(&self, disk: &D) -> Result<Option<Arc<D::File>>, DiskError> {
+        match &self.file {
+            Some(file) => Ok(Some(Arc::clone(file))),
+            // Never made here: under its name there may be none any more.
+            None => match disk.open(&self.path, OpenMode::Write) {
+                Ok(file) => Ok(Some(file)),
+                Err(why) if why.is_not_found() => Ok(None),
+                Err(why) => Err(why),
+            },
+        }
+    }
+
+    /// Makes the file's bytes durable.
+    pub(crate) fn sync(&self, disk: &D, b: &Blocking) -> Result<(), DiskError> {
+        self.open(disk)?.map_or(Ok(()), |file| file.sync(b))
     }
 }

@@ -51,10 +51,11 @@ pub(crate) fn walk<D: Disk>(
     mut visit: impl FnMut(&Located, &Scanner<D::File>) -> Result<(), DiskError>,
 ) -> Result<(), DiskError> {
     let mut scanner = segment.bodies()?;
-    let mut position = segment
-        .offset_index
-        .lookup(from)?
-        .map_or(0, |entry| entry.position);
+    let mut position = 0;
+    if from > segment.base_offset {
+        let entry = segment.offset_index.lookup(from)?;
+        position = entry.map_or(0, |entry| entry.position);
+    }
     let mut expected = segment.base_offset;
     loop {
         match scanner.batch_at(position, expected)? {

@@ -483,8 +483,8 @@ fn a_flush_that_has_no_space_for_its_checkpoints_is_tried_again() {
         assert_eq!(synced.postponed().map(|why| why.kind), Some(kind));
         assert_eq!(log.synced(synced), Ok(at(0)), "the epochs are not safe yet");
         assert_eq!(log.failure(), None);
-        assert!(!log.flush_due(clock()), "not in a circle");
-        assert!(log.flush_deadline().is_some());
+        assert!(!log.wants_flush(), "not in a circle");
+        assert!(log.sync_retry_at().is_some());
         fill(&mut log, 1, 2);
         assert!(log.sync_job(clock()).unwrap().is_none(), "nor at once");
         let mut later = clock();
@@ -493,7 +493,7 @@ fn a_flush_that_has_no_space_for_its_checkpoints_is_tried_again() {
         let synced = log.sync_job(later).unwrap().unwrap().run(&b);
         assert_eq!(synced.postponed(), None);
         assert_eq!(log.synced(synced), Ok(at(6)));
-        assert_eq!(log.flush_deadline(), None);
+        assert_eq!(log.sync_retry_at(), None);
         let (_, report) = Opening::new(&disk).open();
         assert_eq!(report.to_string(), "");
     }
@@ -502,35 +502,113 @@ fn a_flush_that_has_no_space_for_its_checkpoints_is_tried_again() {
 #[test]
 fn flushes_are_grouped_and_move_the_recovery_point() {
     let disk = disk();
-    let config = LogConfig {
-        flush_messages: 3,
-        flush_ms: Some(Millis::new(50)),
-        ..small()
-    };
-    let (mut log, _) = Opening::new(&disk).config(config).open();
-    assert!(!log.flush_due(clock()));
-    append(&mut log, &Spec::of(2));
-    assert!(!log.flush_due(clock()));
-    let deadline = log.flush_deadline().unwrap();
-    assert_eq!(deadline, clock().mono.plus(Millis::new(50)));
-    append(&mut log, &Spec::of(1));
-    assert!(log.flush_due(clock()));
+    let mut log = new_log(&disk);
+    assert!(!log.wants_flush());
+    append(&mut log, &Spec::of(3));
+    assert!(
+        !log.wants_flush(),
+        "when records are flushed is the owner's business"
+    );
     let job = log.sync_job(clock()).unwrap().unwrap();
     append(&mut log, &Spec::of(4));
-    assert!(!log.flush_due(clock()), "one is out");
+    assert!(log.sync_job(clock()).unwrap().is_none(), "one is out");
     assert_eq!(
         log.synced(job.run(&highwater_disk::Blocking::enter())),
         Ok(at(3))
     );
     assert_eq!(log.flushed_offset(), at(3));
-    assert!(log.flush_due(clock()), "the next is due at once");
     sync(&mut log);
     assert_eq!(log.flushed_offset(), at(7));
-    assert_eq!(log.flush_deadline(), None);
     assert!(
         log.sync_job(clock()).unwrap().is_none(),
         "nothing is left to do"
     );
+    log.roll(clock()).unwrap();
+    assert!(log.wants_flush(), "a closed segment is flushed");
+    let job = log.sync_job(clock()).unwrap().unwrap();
+    assert!(!log.wants_flush(), "once");
+    log.synced(job.run(&highwater_disk::Blocking::enter()))
+        .unwrap();
+    assert!(!log.wants_flush());
+}
+
+/// A log of thousands of tiny segments that nobody has flushed must not take thousands of
+/// descriptors, neither when it is recovered nor when it is flushed or closed.
+#[test]
+fn many_unflushed_segments_are_opened_one_after_the_other() {
+    let files_max = 12;
+    let disk = disk();
+    let config = LogConfig {
+        segment_bytes: 300,
+        ..small()
+    };
+    let mut log = Opening::new(&disk).config(config.clone()).open().0;
+    for _ in 0..300 {
+        let spec = Spec::of(2).producer(7, 0, i32::try_from(log.log_end_offset().raw()).unwrap());
+        append(&mut log, &spec);
+    }
+    assert!(log.segments().len() > 100);
+    drop(log);
+    disk.crash();
+    let opening = || Opening::new(&disk).config(config.clone());
+    disk.take_open_files_max();
+    let (mut log, report) = opening().points(0, 600).open();
+    assert_eq!(report.to_string(), "");
+    let open = disk.take_open_files_max();
+    assert!(open <= files_max, "{open} files were open in recovery");
+    let job = log.sync_job(clock()).unwrap().unwrap();
+    let open = disk.take_open_files_max();
+    assert!(open <= files_max, "{open} files wait for the job");
+    log.synced(job.run(&highwater_disk::Blocking::enter()))
+        .unwrap();
+    let open = disk.take_open_files_max();
+    assert!(open <= files_max, "{open} files were open in the flush");
+    assert_eq!(log.flushed_offset(), at(600));
+    drop(log);
+    // All of it is durable.
+    disk.power_off_losing_unsynced();
+    let (log, report) = opening().points(600, 600).open();
+    assert_eq!(report.to_string(), "");
+    assert_eq!(log.log_end_offset(), at(600));
+    drop(log);
+    let (log, _) = opening().points(0, 600).open();
+    disk.take_open_files_max();
+    log.close().run(&highwater_disk::Blocking::enter()).unwrap();
+    let open = disk.take_open_files_max();
+    assert!(open <= files_max, "{open} files were open in the close");
+}
+
+/// No descriptor for a file that is to be flushed is no reason to give up the log directory.
+#[test]
+fn a_flush_that_has_no_descriptors_is_tried_again() {
+    let disk = disk();
+    let mut log = new_log(&disk);
+    fill(&mut log, 40, 2);
+    drop(log);
+    disk.crash();
+    let (mut log, _) = Opening::new(&disk).open();
+    let job = log.sync_job(clock()).unwrap().unwrap();
+    disk.inject(Fault {
+        op: DiskOp::Open,
+        path: FaultPath::EndsWith(".log".to_owned()),
+        after: 1,
+        times: 1,
+        effect: FaultEffect::Error(DiskErrorKind::Exhausted),
+    });
+    let b = highwater_disk::Blocking::enter();
+    let synced = job.run(&b);
+    assert!(synced.postponed().is_some());
+    assert_eq!(log.synced(synced), Ok(at(0)));
+    assert_eq!(log.failure(), None);
+    let mut later = clock();
+    later.mono = later.mono.plus(Millis::new(1_000));
+    let synced = log.sync_job(later).unwrap().unwrap().run(&b);
+    assert_eq!(log.synced(synced), Ok(at(80)));
+    drop(log);
+    disk.power_off_losing_unsynced();
+    let (log, report) = Opening::new(&disk).points(80, 80).open();
+    assert_eq!(report.to_string(), "");
+    assert_eq!(log.log_end_offset(), at(80));
 }
 
 #[test]

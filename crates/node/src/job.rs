@@ -54,7 +54,7 @@ pub enum JobResult<D: Disk> {
     /// Of [`Work::OpenLog`].
     Opened(Box<LogOpened<D>>),
     /// Of [`Work::SyncLog`].
-    Synced(Synced),
+    Synced(Synced<D>),
     /// Of [`Work::CloseLog`].
     LogClosed(Result<Closed, DiskError>),
     /// Of [`Work::Remove`].

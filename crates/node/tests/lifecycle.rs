@@ -4,7 +4,9 @@
 
 mod support;
 
+use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::Arc;
 
 use highwater_disk::{Blocking, Disk as _, DiskOp, Fault, FaultPath};
 use highwater_log::checkpoint::offsets::{
@@ -367,6 +369,25 @@ fn a_changed_config_is_in_force_at_once() {
     world.release();
     world.release();
     assert!(world.receive_produce(conn).is_some());
+}
+
+/// The job that opens a log has the configuration of when it began.
+#[test]
+fn a_config_that_changes_while_the_log_is_opened_reaches_the_log() {
+    let mut world = World::new();
+    world.hold = everything;
+    let topic = world.topic("t", 1, &[("internal.segment.bytes", "1000000")]);
+    world.set_configs("t", &[("internal.segment.bytes", "200")]);
+    world.publish(Changed::Topics(Arc::new(BTreeSet::from([topic]))));
+    world.hold = never;
+    world.release();
+    for _ in 0..3 {
+        let text = "some text that fills more than half of a segment, and then some more of it";
+        world.produce(1, T, batch(&[text]));
+    }
+    let files = world.disks[0].list(Path::new("t-0")).expect("there");
+    let logs = files.iter().filter(|file| file.name.ends_with(".log"));
+    assert_eq!(logs.count(), 3, "{files:?}");
 }
 
 #[test]

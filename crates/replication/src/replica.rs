@@ -115,6 +115,12 @@ impl Replica {
         replica
     }
 
+    /// What the topic's configuration says to it.
+    #[must_use]
+    pub const fn config(&self) -> &ReplicaConfig {
+        &self.config
+    }
+
     /// What it is at the moment.
     #[must_use]
     pub const fn role(&self) -> &Role {

@@ -93,6 +93,8 @@ impl MemDisk {
     #[must_use]
     pub fn snapshot(&self) -> Self {
         let mut state = self.state().clone();
+        state.handles = Arc::new(());
+        state.handles_max = 0;
         state.crash();
         Self {
             name: self.name.clone(),
@@ -179,6 +181,18 @@ impl MemDisk {
         self.state().capacity_bytes = bytes;
     }
 
+    /// Most files that were open at once since this was asked last; a process has only so many
+    /// descriptors.
+    #[expect(
+        clippy::must_use_candidate,
+        reason = "asking also begins the count anew"
+    )]
+    pub fn take_open_files_max(&self) -> usize {
+        let mut state = self.state();
+        let now = Arc::strong_count(&state.handles) - 1;
+        std::mem::replace(&mut state.handles_max, now)
+    }
+
     /// Every `every`-th `read_at_now` finds its bytes not in the page cache; 0 for never, 1 for
     /// always.
     pub fn set_cold(&self, every: u32) {
@@ -228,10 +242,13 @@ impl Disk for MemDisk {
         let held = state.tree.node(node).map(|node| Arc::clone(&node.held));
         let held = held.expect("the file was found");
         let generation = state.generation;
+        let counted = Arc::clone(&state.handles);
+        state.handles_max = state.handles_max.max(Arc::strong_count(&counted) - 1);
         let file = MemFile {
             state: Arc::clone(&self.state),
             node,
             _held: held,
+            _counted: counted,
             generation,
             path: path.to_path_buf(),
             writable: mode != OpenMode::Read,

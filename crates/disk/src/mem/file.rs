@@ -17,6 +17,8 @@ pub struct MemFile {
     pub(super) node: NodeId,
     /// Keeps the node alive when its last name is gone.
     pub(super) _held: Arc<()>,
+    /// Counts as one open file.
+    pub(super) _counted: Arc<()>,
     pub(super) generation: u64,
     pub(super) path: PathBuf,
     pub(super) writable: bool,

@@ -1,4 +1,5 @@
 use std::path::Path;
+use std::sync::Arc;
 
 use super::fault::{Fault, FaultEffect};
 use super::random::{Draw, stream};
@@ -25,6 +26,10 @@ pub(super) struct State {
     /// The power goes before this operation; the seed decides what survives, none loses all.
     pub(super) power_off_at_op: Option<(u64, Option<u64>)>,
     pub(super) powered: bool,
+    /// One clone for each open file.
+    pub(super) handles: Arc<()>,
+    /// Most files that were open at once.
+    pub(super) handles_max: usize,
 }
 
 impl State {
@@ -41,6 +46,8 @@ impl State {
             fail_at_op: None,
             power_off_at_op: None,
             powered: true,
+            handles: Arc::new(()),
+            handles_max: 0,
         }
     }
 

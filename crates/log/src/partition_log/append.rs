@@ -106,7 +106,7 @@ impl<D: Disk> PartitionLog<D> {
             self.roll_at(now, first_offset)?;
         }
         let rest = batch.get(BATCH_HEADER_BYTES..).unwrap_or_default();
-        self.write(now, &[IoSlice::new(&head), IoSlice::new(rest)], &[header])?;
+        self.write(&[IoSlice::new(&head), IoSlice::new(rest)], &[header])?;
         self.took(&header, batch);
         self.assert_invariants();
         Ok(Appended {
@@ -139,7 +139,7 @@ impl<D: Disk> PartitionLog<D> {
             let batch = batch.and_then(checked)?;
             let header = batch.header();
             if header.base_offset < expected {
-                self.write_run(now, &mut run)?;
+                self.write_run(&mut run)?;
                 let log_end_offset = self.log_end_offset();
                 return Err(AppendError::BelowEnd {
                     base_offset: header.base_offset,
@@ -148,10 +148,10 @@ impl<D: Disk> PartitionLog<D> {
             }
             if self.active().size == 0 {
                 // What the first batch of a segment says about its age counts for the next.
-                self.write_run(now, &mut run)?;
+                self.write_run(&mut run)?;
             }
             if self.must_roll(now, run.size, header) {
-                self.write_run(now, &mut run)?;
+                self.write_run(&mut run)?;
                 self.roll_at(now, header.base_offset)?;
             }
             expected = header.next_offset();
@@ -166,7 +166,7 @@ impl<D: Disk> PartitionLog<D> {
             so_far.size_bytes += batch.size_bytes() as u64;
             run.push(batch);
         }
-        self.write_run(now, &mut run)?;
+        self.write_run(&mut run)?;
         self.assert_invariants();
         Ok(appended)
     }
@@ -194,7 +194,7 @@ impl<D: Disk> PartitionLog<D> {
         self.segments.push_back(next);
         self.recent.clear();
         self.flush.names_changed = true;
-        self.flush.rolled = true;
+        self.flush.wanted = true;
         self.keep_snapshot(base_offset);
         self.assert_invariants();
         Ok(())
@@ -248,7 +248,7 @@ impl<D: Disk> PartitionLog<D> {
             .must_roll(&self.config, now.wall, before_bytes, header)
     }
 
-    fn write_run(&mut self, now: Now, run: &mut Run<'_>) -> Result<(), DiskError> {
+    fn write_run(&mut self, run: &mut Run<'_>) -> Result<(), DiskError> {
         let run = std::mem::take(run);
         if run.batches.is_empty() {
             return Ok(());
@@ -259,19 +259,14 @@ impl<D: Disk> PartitionLog<D> {
             .map(|batch| IoSlice::new(batch.bytes()))
             .collect();
         let headers: Vec<BatchHeader> = run.batches.iter().map(|batch| *batch.header()).collect();
-        self.write(now, &slices, &headers)?;
+        self.write(&slices, &headers)?;
         for batch in &run.batches {
             self.took(batch.header(), batch.bytes());
         }
         Ok(())
     }
 
-    fn write(
-        &mut self,
-        now: Now,
-        bytes: &[IoSlice<'_>],
-        headers: &[BatchHeader],
-    ) -> Result<(), DiskError> {
+    fn write(&mut self, bytes: &[IoSlice<'_>], headers: &[BatchHeader]) -> Result<(), DiskError> {
         let interval = self.config.index_interval_bytes;
         let mut position = self.active().size;
         if let Err(why) = self.active_mut().append(bytes, headers, interval) {
@@ -282,7 +277,6 @@ impl<D: Disk> PartitionLog<D> {
             self.recent.push(header, position);
             position += header.size_bytes() as u64;
         }
-        self.flush.unflushed_since.get_or_insert(now.mono);
         Ok(())
     }
 

@@ -1,6 +1,6 @@
 use std::path::PathBuf;
 
-use highwater_disk::{Blocking, Disk, DiskError, DiskFile as _};
+use highwater_disk::{Blocking, Disk, DiskError};
 use highwater_types::{Mono, Now, Offset, Uuid};
 
 use super::{Fence, PartitionLog};
@@ -70,8 +70,8 @@ impl<D: Disk> CloseLog<D> {
             return Err(why.clone());
         }
         log.active_mut().finish()?;
-        for file in log.take_dirty_files()? {
-            file.sync(b)?;
+        for file in log.take_dirty_files() {
+            file.sync(&log.disk, b)?;
         }
         let end = log.log_end_offset();
         let has_records = end > log.segments.front().map_or(end, |it| it.base_offset)

@@ -27,6 +27,7 @@ pub use self::sync::{SyncLog, Synced};
 pub use self::time_lookup::{TimeFound, TimeLookup, TimeLookupError};
 use crate::config::LogConfig;
 use crate::damage::{Damage, DamagedRange};
+use crate::lazy_file::UnsyncedFile;
 use crate::leader_epoch_cache::LeaderEpochCache;
 use crate::producer_state::ProducerState;
 use crate::segment::LogSegment;
@@ -37,8 +38,9 @@ use crate::segment::LogSegment;
 /// `RemovedFiles`, `TimeLookup`, `CloseLog`, `DeleteLog`) that the owner runs elsewhere. Opened by
 /// `OpenLog`.
 ///
-/// The owner, in this order: (1) appends or reads; (2) runs `sync_job` when `flush_due` says so
-/// and hands what it brings to `synced`; (3) now and then calls `retain`; (4) ends with `close` or
+/// The owner, in this order: (1) appends or reads; (2) runs a `sync_job` whenever its policy asks
+/// for one, when `wants_flush` says so, and at `sync_retry_at`, and hands what it brings to
+/// `synced`; (3) now and then calls `retain`; (4) ends with `close` or
 /// `delete`. A log that is dropped without either is as after a crash.
 ///
 /// Invariant: `log_start_offset <= log_end_offset`, `flushed_offset <= log_end_offset`; segments
@@ -58,7 +60,7 @@ pub struct PartitionLog<D: Disk> {
     damage: Damage,
     recent: Recent,
     fence: Fence,
-    flush: FlushState,
+    flush: FlushState<D>,
 }
 
 /// Whether the log takes appends.
@@ -73,8 +75,8 @@ enum Fence {
 }
 
 /// What the next sync job has to do.
-#[derive(Debug, Default)]
-struct FlushState {
+#[derive(Debug)]
+struct FlushState<D: Disk> {
     /// A job is out.
     in_flight: bool,
     /// The lowest offset that was cut off since that job was made: it did not sync what was
@@ -84,10 +86,10 @@ struct FlushState {
     names_changed: bool,
     /// The epoch cache differs from its checkpoint.
     epochs_changed: bool,
-    /// A segment was closed: Kafka flushes it then.
-    rolled: bool,
-    /// When the oldest unflushed record was appended.
-    unflushed_since: Option<Mono>,
+    /// A segment was closed: Kafka flushes it then. Or recovery read what was not flushed.
+    wanted: bool,
+    /// Files that the last job had no descriptors for.
+    unsynced: Vec<UnsyncedFile<D>>,
     /// Producer snapshots to be written: state covers the offsets below.
     snapshots: Vec<(Offset, Vec<u8>)>,
     /// No job before this, for the last one found the disk full.
@@ -142,12 +144,14 @@ impl<D: Disk> PartitionLog<D> {
             recent: Recent::default(),
             fence: Fence::Open,
             flush: FlushState {
-                retry_at: None,
+                in_flight: false,
+                cut_since: None,
                 names_changed: true,
                 epochs_changed: true,
-                rolled: parts.flush_wanted,
+                wanted: parts.flush_wanted,
+                unsynced: Vec::new(),
                 snapshots: parts.snapshots,
-                ..FlushState::default()
+                retry_at: None,
             },
         };
         log.assert_invariants();

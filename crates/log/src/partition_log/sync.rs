@@ -1,11 +1,11 @@
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use highwater_disk::{Blocking, Disk, DiskError, DiskFile as _};
 use highwater_types::{Millis, Mono, Now, Offset};
 
 use super::{Fence, PartitionLog};
 use crate::checkpoint::leader_epochs;
+use crate::lazy_file::UnsyncedFile;
 use crate::names::{FileKind, segment_file};
 
 /// How long after a full disk the next job may try again.
@@ -16,7 +16,7 @@ const RETRY_AFTER: Millis = Millis::new(1_000);
 pub struct SyncLog<D: Disk> {
     disk: D,
     dir: PathBuf,
-    files: Vec<Arc<D::File>>,
+    files: Vec<UnsyncedFile<D>>,
     snapshots: Vec<(Offset, Vec<u8>)>,
     epochs: Option<Vec<u8>>,
     names_changed: bool,
@@ -26,26 +26,27 @@ pub struct SyncLog<D: Disk> {
 
 /// What a [`SyncLog`] brought; for [`PartitionLog::synced`].
 #[derive(Debug)]
-pub struct Synced {
+pub struct Synced<D: Disk> {
     /// Exclusive: what the job was to make durable.
     pub up_to: Offset,
     /// Whether it did.
     pub result: Result<(), DiskError>,
     made: Mono,
     /// The records are on disk, but these files could not be written now.
-    left: Option<Left>,
+    left: Option<Left<D>>,
 }
 
 /// What a [`SyncLog`] could not do for lack of space or descriptors: the next one does it.
 #[derive(Debug)]
-struct Left {
+struct Left<D: Disk> {
     why: DiskError,
+    files: Vec<UnsyncedFile<D>>,
     snapshots: Vec<(Offset, Vec<u8>)>,
     epochs: bool,
     names: bool,
 }
 
-impl Synced {
+impl<D: Disk> Synced<D> {
     /// Why a part of the job waits for the next one, if one does.
     #[must_use]
     pub const fn postponed(&self) -> Option<&DiskError> {
@@ -64,7 +65,7 @@ impl<D: Disk> SyncLog<D> {
     }
 
     /// Does the work.
-    pub fn run(self, b: &Blocking) -> Synced {
+    pub fn run(self, b: &Blocking) -> Synced<D> {
         let (up_to, made) = (self.up_to, self.made);
         let (result, left) = match self.sync(b) {
             Ok(left) => (Ok(()), left),
@@ -78,18 +79,35 @@ impl<D: Disk> SyncLog<D> {
         }
     }
 
-    fn sync(self, b: &Blocking) -> Result<Option<Left>, DiskError> {
-        // Whatever a sync of records fails with, also for lack of space, nothing proves after it
-        // that they are on disk.
-        self.files.iter().try_for_each(|file| file.sync(b))?;
+    fn sync(mut self, b: &Blocking) -> Result<Option<Left<D>>, DiskError> {
+        let mut files = std::mem::take(&mut self.files).into_iter();
+        while let Some(unsynced) = files.next() {
+            let file = match unsynced.open(&self.disk) {
+                Err(why) if why.may_pass() => {
+                    let files = std::iter::once(unsynced).chain(files).collect();
+                    return Ok(Some(self.left(why, files)));
+                }
+                opened => opened?,
+            };
+            // Whatever a sync of records fails with, also for lack of space, nothing proves after
+            // it that they are on disk.
+            if let Some(file) = file {
+                file.sync(b)?;
+            }
+        }
         match self.write_rest(b) {
-            Err(why) if why.may_pass() => Ok(Some(Left {
-                why,
-                snapshots: self.snapshots,
-                epochs: self.epochs.is_some(),
-                names: self.names_changed,
-            })),
+            Err(why) if why.may_pass() => Ok(Some(self.left(why, Vec::new()))),
             done => done.map(|()| None),
+        }
+    }
+
+    fn left(self, why: DiskError, files: Vec<UnsyncedFile<D>>) -> Left<D> {
+        Left {
+            why,
+            files,
+            snapshots: self.snapshots,
+            epochs: self.epochs.is_some(),
+            names: self.names_changed,
         }
     }
 
@@ -113,29 +131,12 @@ impl<D: Disk> SyncLog<D> {
 }
 
 impl<D: Disk> PartitionLog<D> {
-    /// Whether `flush.messages`, `flush.ms` or a rolled segment asks for a sync job now.
+    /// Whether the log itself asks for a sync job now: a segment was closed, which Kafka flushes
+    /// then, or recovery read what nobody had flushed.
     #[must_use]
-    pub fn flush_due(&self, now: Now) -> bool {
-        let early = |at| now.mono < at;
-        if self.flush.in_flight
-            || self.failure().is_some()
-            || self.flush.retry_at.is_some_and(early)
-        {
-            return false;
-        }
-        let unflushed = self.log_end_offset().distance_from(self.flushed_offset);
-        let by_count = u64::try_from(unflushed)
-            .is_ok_and(|unflushed| unflushed > 0 && unflushed >= self.config.flush_messages);
-        by_count || self.flush.rolled || self.flush_deadline().is_some_and(|at| at <= now.mono)
-    }
-
-    /// When `flush.ms`, or a full disk that was met, asks for a sync job, if one does.
-    #[must_use]
-    pub fn flush_deadline(&self) -> Option<Mono> {
-        if self.flush.retry_at.is_some() {
-            return self.flush.retry_at;
-        }
-        Some(self.flush.unflushed_since?.plus(self.config.flush_ms?))
+    pub const fn wants_flush(&self) -> bool {
+        let is_free = !self.flush.in_flight && self.flush.retry_at.is_none();
+        self.flush.wanted && is_free && self.failure().is_none()
     }
 
     /// When a sync that found no space or descriptors may be tried again, if there was one.
@@ -152,11 +153,9 @@ impl<D: Disk> PartitionLog<D> {
     /// When the indexes cannot be written.
     pub fn sync_job(&mut self, now: Now) -> Result<Option<SyncLog<D>>, DiskError> {
         let up_to = self.log_end_offset();
-        let has_files = self
-            .segments
-            .iter()
-            .any(|it| it.is_dirty || it.indexes_dirty);
-        let has_work = has_files
+        let mut segments = self.segments.iter();
+        let has_work = segments.any(|it| it.is_dirty || it.indexes_dirty)
+            || !self.flush.unsynced.is_empty()
             || self.flushed_offset < up_to
             || self.flush.epochs_changed
             || self.flush.names_changed
@@ -174,13 +173,13 @@ impl<D: Disk> PartitionLog<D> {
             return Ok(None);
         }
         self.active_mut().write_indexes(false)?;
-        let files = self.take_dirty_files()?;
+        let files = self.take_dirty_files();
         let flush = &mut self.flush;
         let epochs =
             std::mem::take(&mut flush.epochs_changed).then(|| leader_epochs::encode(&self.epochs));
         flush.in_flight = true;
         flush.cut_since = None;
-        flush.rolled = false;
+        flush.wanted = false;
         Ok(Some(SyncLog {
             disk: self.disk.clone(),
             dir: self.dir.clone(),
@@ -198,7 +197,7 @@ impl<D: Disk> PartitionLog<D> {
     ///
     /// # Errors
     /// What the sync failed with: the log directory goes offline.
-    pub fn synced(&mut self, synced: Synced) -> Result<Offset, DiskError> {
+    pub fn synced(&mut self, synced: Synced<D>) -> Result<Offset, DiskError> {
         self.flush.in_flight = false;
         if let Err(why) = synced.result {
             self.fence = Fence::Failed(why.clone());
@@ -215,46 +214,44 @@ impl<D: Disk> PartitionLog<D> {
             .take()
             .map_or(synced.up_to, |cut| cut.min(synced.up_to));
         self.flushed_offset = self.flushed_offset.max(kept.min(end));
-        if self.flushed_offset >= end {
-            self.flush.unflushed_since = None;
-        } else if let Some(since) = &mut self.flush.unflushed_since {
-            *since = synced.made.max(*since);
-        }
         self.assert_invariants();
         Ok(self.flushed_offset)
     }
 
     /// Puts back what a job could not do. Its records do not count as flushed before their epochs
     /// and names are.
-    fn postpone(&mut self, mut left: Left, made: Mono) {
+    fn postpone(&mut self, mut left: Left<D>, made: Mono) {
         let flush = &mut self.flush;
         if let Some(cut) = flush.cut_since.take() {
             left.snapshots.retain(|(offset, _)| *offset <= cut);
         }
         let newer = std::mem::replace(&mut flush.snapshots, left.snapshots);
         flush.snapshots.extend(newer);
+        flush.unsynced.extend(left.files);
         flush.epochs_changed |= left.epochs;
         flush.names_changed |= left.names;
         flush.retry_at = Some(made.plus(RETRY_AFTER));
     }
 
-    /// The files with bytes that no sync job has taken on yet.
-    pub(super) fn take_dirty_files(&mut self) -> Result<Vec<Arc<D::File>>, DiskError> {
-        let mut files = Vec::new();
-        for segment in &mut self.segments {
-            if segment.is_dirty {
-                files.push(Arc::clone(segment.file()?));
+    /// The files with bytes that no sync job has taken on yet. Closed segments let go of theirs.
+    pub(super) fn take_dirty_files(&mut self) -> Vec<UnsyncedFile<D>> {
+        let mut files = std::mem::take(&mut self.flush.unsynced);
+        let active = self.segments.len().saturating_sub(1);
+        for (number, segment) in self.segments.iter_mut().enumerate() {
+            let is_dirty = std::mem::take(&mut segment.is_dirty);
+            let indexes_dirty = std::mem::take(&mut segment.indexes_dirty);
+            if is_dirty {
+                files.push(segment.lazy_log().unsynced());
             }
-            if segment.indexes_dirty {
-                files.extend(segment.index_files()?);
+            if indexes_dirty {
+                files.extend(segment.index_files());
             }
-        }
-        for segment in &mut self.segments {
-            segment.is_dirty = false;
-            if std::mem::take(&mut segment.indexes_dirty) {
+            if (is_dirty || indexes_dirty) && number < active {
+                segment.release();
+            } else if indexes_dirty {
                 segment.release_indexes();
             }
         }
-        Ok(files)
+        files
     }
 }

@@ -19,7 +19,7 @@ use crate::segment::{LogSegment, Place};
 pub(super) fn load<D: Disk>(
     disk: &D,
     dir: &Path,
-    segments: &[LogSegment<D>],
+    segments: &mut [LogSegment<D>],
     log_start_offset: Offset,
     seen: &[EpochEntry],
     seen_from: Option<Offset>,
@@ -84,7 +84,7 @@ fn add_newer(cache: &mut LeaderEpochCache, seen: &[EpochEntry]) {
 /// the batches in between are too.
 fn agrees<D: Disk>(
     cache: &LeaderEpochCache,
-    segments: &[LogSegment<D>],
+    segments: &mut [LogSegment<D>],
     log_start_offset: Offset,
     end: Offset,
 ) -> Result<bool, DiskError> {
@@ -118,14 +118,16 @@ fn agrees<D: Disk>(
 
 /// The first batch that ends at or above `offset`; `None` also where damage is in the way.
 fn batch_at<D: Disk>(
-    segments: &[LogSegment<D>],
+    segments: &mut [LogSegment<D>],
     offset: Offset,
 ) -> Result<Option<Located>, DiskError> {
     let at = segments
         .partition_point(|segment| segment.base_offset <= offset)
         .saturating_sub(1);
-    for segment in segments.iter().skip(at) {
-        match segment.locate(offset)? {
+    for segment in segments.iter_mut().skip(at) {
+        let place = segment.locate(offset)?;
+        segment.release();
+        match place {
             Place::Batch(batch) => return Ok(Some(batch)),
             Place::End => {}
             Place::Damaged { .. } | Place::IndexLies => return Ok(None),

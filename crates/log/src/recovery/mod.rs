@@ -153,7 +153,7 @@ impl<D: Disk> OpenLog<D> {
         let epochs = epochs::load(
             &self.disk,
             &self.dir,
-            &found.opened,
+            &mut found.opened,
             log_start_offset,
             &found.epochs_seen,
             found.scanned.first().copied(),

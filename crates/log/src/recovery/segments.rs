@@ -132,6 +132,9 @@ impl<'a, D: Disk> Segments<'a, D> {
         segment.replace_transactions(TransactionIndex::new());
         self.report.scanned_segments += 1;
         self.report.scanned_bytes += files.log;
+        if next.is_some() {
+            segment.release();
+        }
         self.found.opened.push(segment);
         Ok(is_cut)
     }
@@ -154,6 +157,7 @@ impl<'a, D: Disk> Segments<'a, D> {
         let is_silent = was_closed_late || is_expired;
         let limit = next.unwrap_or(Offset::MAX);
         let mut position = 0;
+        let file = Arc::clone(segment.file()?);
         match segment.load_indexes(files.log, files.index, files.time_index, limit)? {
             Ok(()) => position = segment.size,
             Err(bad) => {
@@ -169,7 +173,6 @@ impl<'a, D: Disk> Segments<'a, D> {
                 segment.indexes_dirty = true;
             }
         }
-        let file = Arc::clone(segment.file()?);
         let mut scanner = if segment.indexes_dirty {
             Scanner::bodies(file, base, files.log)
         } else {

@@ -23,7 +23,7 @@ use self::scan::{Found, Scanner};
 pub use self::time_index::TimeEntry;
 pub(crate) use self::time_index::TimeIndex;
 use crate::config::LogConfig;
-use crate::lazy_file::LazyFile;
+use crate::lazy_file::{LazyFile, UnsyncedFile};
 use crate::names::{FileKind, segment_file};
 use crate::transaction_index::{AbortedTransaction, TransactionIndex, TransactionIndexError};
 
@@ -277,22 +277,19 @@ impl<D: Disk> LogSegment<D> {
         self.transactions_changed = true;
     }
 
-    /// The index files that a sync job must make durable.
-    pub(crate) fn index_files(&self) -> Result<Vec<Arc<D::File>>, DiskError> {
-        let mut files = vec![
-            Arc::clone(self.offset_index.0.file().open()?),
-            Arc::clone(self.time_index.0.file().open()?),
-        ];
-        if self.transaction_file.exists()? {
-            files.push(Arc::clone(self.transaction_file.open()?));
-        }
-        Ok(files)
+    /// The index files that a sync job must make durable, as far as there are any.
+    pub(crate) fn index_files(&self) -> [UnsyncedFile<D>; 3] {
+        [
+            self.offset_index.0.file().unsynced(),
+            self.time_index.0.file().unsynced(),
+            self.transaction_file.unsynced(),
+        ]
     }
 
     /// A reader of the segment's headers.
     pub(crate) fn headers(&self) -> Result<Scanner<D::File>, DiskError> {
         Ok(Scanner::headers(
-            Arc::clone(self.file()?),
+            self.log.open_briefly()?,
             self.base_offset,
             self.size,
         ))
@@ -301,7 +298,7 @@ impl<D: Disk> LogSegment<D> {
     /// A reader of the segment's batches.
     pub(crate) fn bodies(&self) -> Result<Scanner<D::File>, DiskError> {
         Ok(Scanner::bodies(
-            Arc::clone(self.file()?),
+            self.log.open_briefly()?,
             self.base_offset,
             self.size,
         ))

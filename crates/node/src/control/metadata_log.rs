@@ -171,7 +171,7 @@ impl<D: Disk> MetadataLog<D> {
     }
 
     /// A sync ended: the batches that are committed by it, oldest first.
-    pub(crate) fn synced(&mut self, synced: Synced) -> Result<Vec<PendingBatch>, String> {
+    pub(crate) fn synced(&mut self, synced: Synced<D>) -> Result<Vec<PendingBatch>, String> {
         let flushed = self.log.synced(synced).map_err(|why| why.to_string())?;
         let Some(high_watermark) = self.leader.handle_flushed(flushed) else {
             return Ok(Vec::new());

@@ -133,7 +133,7 @@ impl Checker {
                     log_end_offset: log.log_end_offset(),
                     flushed_offset: log.flushed_offset(),
                     power_lost: false,
-                    flushes_each_message: log.config().flush_messages == 1,
+                    flushes_each_message: online.replica().config().flush.messages == 1,
                 };
                 self.ended.insert((id, partition.id()), ended);
             }

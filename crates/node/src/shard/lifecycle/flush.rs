@@ -52,7 +52,7 @@ impl<D: Disk> Shard<D> {
         &mut self,
         now: Now,
         token: Token,
-        synced: Synced,
+        synced: Synced<D>,
         out: &mut Effects<D>,
     ) {
         let request = self.lifecycle.syncing.remove(&token);
@@ -93,11 +93,12 @@ impl<D: Disk> Shard<D> {
         self.close_if_closing(now, id, out);
     }
 
-    /// What a log asks for once it grew: a sync after a roll, a tick for `flush.ms`.
+    /// What a log asks for once it grew: a sync after a roll, a tick for `flush.ms`. Whether the
+    /// topic wants its records flushed is the replica's to say.
     pub(crate) fn after_append(&mut self, now: Now, id: TopicIdPartition, out: &mut Effects<D>) {
         self.note_flush_deadline(id);
         let online = self.partitions.online_mut(id);
-        if online.is_some_and(|online| online.log.flush_due(now)) {
+        if online.is_some_and(|online| online.log.wants_flush()) {
             self.start_sync(now, id, out);
         }
     }

@@ -2,6 +2,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use highwater_disk::Disk;
+use highwater_log::PartitionLog;
 use highwater_metadata::config::{ConfigLayers, TopicSettings};
 use highwater_metadata::image::{PartitionImage, ResourceKind, TopicImage};
 use highwater_types::{Now, Offset, TopicId, TopicIdPartition, TopicName, TopicPartition};
@@ -15,7 +16,7 @@ use crate::shard::params::{FoundLog, FoundTopic};
 use crate::shard::partition::{
     Partition, PartitionState, assignment, is_assigned, log_config, replica_config,
 };
-use crate::shard::{Effects, Shard, owner_shard};
+use crate::shard::{Effects, Shard, ShardSettings, owner_shard};
 
 impl<D: Disk> Shard<D> {
     /// The metadata moved on: makes, opens, deletes and changes replicas accordingly.
@@ -258,14 +259,7 @@ impl<D: Disk> Shard<D> {
         let configured = partition.settings != *settings;
         partition.settings = Arc::clone(settings);
         if configured && let PartitionState::Online(online) = &mut partition.state {
-            let jitter = online
-                .log
-                .config()
-                .segment_jitter_ms
-                .min(settings.segment_jitter_ms);
-            online
-                .log
-                .set_config(log_config(settings, &self.settings, jitter));
+            configure_log(&mut online.log, settings, &self.settings);
             let config = replica_config(settings);
             self.with_replica(now, id, out, |replica, outputs| {
                 replica.handle_config(now, config, outputs);
@@ -322,4 +316,15 @@ impl<D: Disk> Shard<D> {
             Err(error) => self.fail_dir(now, dir, &error, out),
         }
     }
+}
+
+/// Puts a topic's configs in force in its log, which keeps its share of `segment.jitter.ms`.
+pub(super) fn configure_log<D: Disk>(
+    log: &mut PartitionLog<D>,
+    topic: &TopicSettings,
+    shard: &ShardSettings,
+) {
+    let share = log.config().segment_jitter_ms;
+    let jitter = share.min(topic.segment_jitter_ms);
+    log.set_config(log_config(topic, shard, jitter));
 }

@@ -7,6 +7,7 @@ use highwater_types::{Millis, Mono, Now, Offset, TopicIdPartition, TopicPartitio
 use rand_chacha::rand_core::RngCore as _;
 
 use super::Phase;
+use super::image::configure_log;
 use crate::job::{Job, LogDirNumber, LogOpened, Work};
 use crate::journal::{Happening, JournalEntry, Level};
 use crate::machine::{Effect, MachineId, Token};
@@ -214,7 +215,7 @@ impl<D: Disk> Shard<D> {
         &mut self,
         now: Now,
         request: &OpenRequest,
-        log: PartitionLog<D>,
+        mut log: PartitionLog<D>,
         report: &RecoveryReport,
         out: &mut Effects<D>,
     ) {
@@ -244,6 +245,8 @@ impl<D: Disk> Shard<D> {
         if is_offline || matches!(partition.state, PartitionState::Failed) {
             return;
         }
+        // The topic may have been configured anew while the job was out.
+        configure_log(&mut log, &partition.settings, &self.settings);
         let ends = LogEnds {
             log_start_offset: log.log_start_offset(),
             log_end_offset: log.log_end_offset(),

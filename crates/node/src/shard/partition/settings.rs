@@ -20,8 +20,6 @@ pub(crate) fn log_config(
         index_bytes_max: topic.segment_index_bytes,
         retention_ms: topic.retention_ms,
         retention_bytes: topic.retention_bytes,
-        flush_messages: topic.flush_messages.unwrap_or(u64::MAX),
-        flush_ms: topic.flush_ms,
         timestamp_type: timestamp_type(topic),
         timestamp_before_max_ms: topic.timestamp_before_max.as_u64(),
         timestamp_after_max_ms: topic.timestamp_after_max.as_u64(),
