@@ -59,6 +59,8 @@ struct ConnState {
     muted_until: Option<Mono>,
     /// Nothing is read any more; closed once all is sent.
     closing: bool,
+    /// The end of its thread waits until the peer has what is sent.
+    awaited: bool,
     closed: bool,
     opened: Mono,
     /// When bytes last moved, in or out.
@@ -122,6 +124,7 @@ impl Conn {
             look: None,
             muted_until: None,
             closing: false,
+            awaited: false,
             closed: false,
             opened: now,
             active: now,
@@ -299,6 +302,19 @@ impl Conn {
     /// Closes once everything is sent.
     pub(crate) fn close_when_sent(&self) {
         self.state.borrow_mut().closing = true;
+    }
+
+    /// Closes once everything is sent, because the thread ends. Whether there is something.
+    pub(crate) fn close_awaited(&self) -> bool {
+        let mut state = self.state.borrow_mut();
+        state.closing = true;
+        state.awaited = !state.closed && !state.outgoing.is_empty();
+        state.awaited
+    }
+
+    /// Whether the end of its thread waits for it.
+    pub(crate) fn is_awaited(&self) -> bool {
+        self.state.borrow().awaited
     }
 
     /// Closes at once.

@@ -1,4 +1,5 @@
 use std::rc::Rc;
+use std::time::Duration;
 
 use highwater_node::Input;
 use highwater_types::{Millis, Mono};
@@ -11,10 +12,20 @@ use crate::mailbox::Mail;
 const STALL: Millis = Millis::new(100);
 /// Mails taken between two looks at the sockets.
 const MAILS_PER_TURN: usize = 128;
+/// Longest that peers get to take the answers that wait for them when the thread ends.
+const FAREWELL_MAX: Duration = Duration::from_secs(1);
 
 /// Drives one machine until it is told to exit: its mail, its timer, and the sweep over its
-/// connections. Waiting inputs run before ticks.
+/// connections. Waiting inputs run before ticks. What is answered by then still leaves.
 pub(crate) async fn drive(host: Rc<Host>, mut mail: mpsc::UnboundedReceiver<Mail>) {
+    until_exit(&host, &mut mail).await;
+    let farewell = say_farewell(&host, &mut mail);
+    if tokio::time::timeout(FAREWELL_MAX, farewell).await.is_err() {
+        tracing::debug!("some peers did not take their last answers in time");
+    }
+}
+
+async fn until_exit(host: &Rc<Host>, mail: &mut mpsc::UnboundedReceiver<Mail>) {
     let clock = host.shared.clock;
     let mut sweep_at = None;
     // No tick twice at one time, whatever the machine says.
@@ -40,7 +51,7 @@ pub(crate) async fn drive(host: Rc<Host>, mut mail: mpsc::UnboundedReceiver<Mail
             got = mail.recv() => {
                 let Some(first) = got else { return };
                 let opens = matches!(first, Mail::Connection(_));
-                if !take(&host, first, &mut mail) {
+                if !take(host, first, mail) {
                     return;
                 }
                 if sweep_at.is_none() && opens {
@@ -55,7 +66,7 @@ pub(crate) async fn drive(host: Rc<Host>, mut mail: mpsc::UnboundedReceiver<Mail
                     tokio::task::yield_now().await;
                 }
                 if let Ok(first) = mail.try_recv()
-                    && !take(&host, first, &mut mail)
+                    && !take(host, first, mail)
                 {
                     return;
                 }
@@ -74,6 +85,24 @@ pub(crate) async fn drive(host: Rc<Host>, mut mail: mpsc::UnboundedReceiver<Mail
             sweep_at = host.sweep();
         }
     }
+}
+
+/// Lets every connection send what waits in it, and end.
+async fn say_farewell(host: &Rc<Host>, mail: &mut mpsc::UnboundedReceiver<Mail>) {
+    host.close_all();
+    while !host.is_deserted() {
+        tokio::select! {
+            () = host.deserted() => {}
+            // The machine takes nothing any more, but cold answers may still come from the disk.
+            got = mail.recv() => if let Some(warmed @ Mail::Warmed(_)) = got {
+                take(host, warmed, mail);
+            }
+        }
+    }
+    // Those whose answers are out already read away what came in meanwhile: closing a socket with
+    // unread bytes would take back what its peer did not receive yet.
+    tokio::task::yield_now().await;
+    tokio::task::yield_now().await;
 }
 
 /// Takes a run of mails and steps. `false`: the thread has to end.

@@ -34,6 +34,11 @@ pub(crate) struct Host {
     buffers: Arc<BufferPool>,
     core: RefCell<Core>,
     conns: RefCell<HashMap<ConnId, Rc<Conn>>>,
+    /// Connections that had bytes to send when the thread was told to exit, until their peers
+    /// have them.
+    awaited: Cell<usize>,
+    /// Rung when a connection is gone.
+    gone: Notify,
     /// Control's own: requests of this node's machines to this node.
     loopback: RefCell<LoopbackHost>,
     deadline_moved: Notify,
@@ -116,6 +121,8 @@ impl Host {
                 stopped: false,
             }),
             conns: RefCell::default(),
+            awaited: Cell::new(0),
+            gone: Notify::new(),
             loopback: RefCell::new(LoopbackHost::new()),
             deadline_moved: Notify::new(),
             armed: Cell::new(None),
@@ -295,11 +302,39 @@ impl Host {
         tokio::task::spawn_local(crate::serve::serve(Rc::clone(self), conn, read));
     }
 
+    /// Has all connections send what waits in them, and end.
+    pub(crate) fn close_all(&self) {
+        let conns: Vec<Rc<Conn>> = self.conns.borrow().values().cloned().collect();
+        for conn in conns {
+            if conn.close_awaited() {
+                self.awaited.set(self.awaited.get() + 1);
+            }
+            conn.wake_if_changed();
+        }
+    }
+
+    /// After [`Host::close_all`]: whether everybody has what was sent.
+    pub(crate) fn is_deserted(&self) -> bool {
+        self.conns.borrow().is_empty() && self.awaited.get() == 0
+    }
+
+    /// Waits until that may have changed.
+    pub(crate) async fn deserted(&self) {
+        self.gone.notified().await;
+    }
+
+    /// The peer of an awaited connection has taken everything, or is not waited for any longer.
+    pub(crate) fn taken(&self) {
+        self.awaited.set(self.awaited.get() - 1);
+        self.gone.notify_one();
+    }
+
     /// Forgets a connection; the machine cancels what it asked for.
     pub(crate) fn closed(&self, id: ConnId) {
         if self.conns.borrow_mut().remove(&id).is_some() {
             self.push(Input::Closed(id));
             self.run();
+            self.gone.notify_one();
         }
     }
 

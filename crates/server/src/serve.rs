@@ -26,9 +26,13 @@ pub(crate) async fn serve(host: Rc<Host>, conn: Rc<Conn>, mut read: OwnedReadHal
             }
         }
     }
+    let awaited = conn.is_awaited();
     host.closed(conn.id);
     drop(conn);
     linger(read).await;
+    if awaited {
+        host.taken();
+    }
 }
 
 /// Waits for one event and performs it. `false`: the connection is lost.

@@ -49,6 +49,7 @@ struct Server {
     shared: Arc<Shared>,
     memory: Arc<InboundMemory>,
     address: std::net::SocketAddr,
+    machine: Option<std::thread::JoinHandle<()>>,
 }
 
 impl Server {
@@ -85,7 +86,7 @@ impl Server {
         let memory = InboundMemory::new(settings.inbound_bytes_max);
         let buffers = BufferPool::new(Arc::clone(&memory), 1 << 20);
         let machine = Box::new(Scripted(Arc::new(Mutex::new(Box::new(answers)))));
-        start_machine(
+        let thread = start_machine(
             Arc::clone(&shared),
             MachineId::Shard(0),
             machine,
@@ -110,6 +111,7 @@ impl Server {
             shared,
             memory,
             address,
+            machine: Some(thread),
         };
         // The listener opens on its own thread.
         while TcpStream::connect(server.address).is_err() {
@@ -124,6 +126,14 @@ impl Server {
             .set_read_timeout(Some(Duration::from_secs(20)))
             .expect("a socket");
         stream
+    }
+}
+
+impl Server {
+    /// Ends the machine's thread, as at the end of a graceful stop.
+    fn exit(&mut self) -> std::thread::JoinHandle<()> {
+        self.shared.links.send_all(|| Mail::Exit);
+        self.machine.take().expect("once")
     }
 }
 
@@ -264,6 +274,48 @@ fn earlier_answers_leave_before_the_close() {
     assert_eq!(receive(&mut stream), Some(b"body".to_vec()));
     assert_eq!(receive(&mut stream), Some(b"body".to_vec()));
     assert_eq!(receive(&mut stream), None);
+}
+
+/// More than the socket's buffers take, so that most of it still waits in the connection.
+#[test]
+fn what_was_answered_leaves_before_the_thread_ends() {
+    let root = tempfile::tempdir().expect("temporary directory");
+    let bytes = pattern(24 << 20);
+    let file = file_of(root.path(), &bytes);
+    let (answered, asked) = std::sync::mpsc::channel();
+    let mut server = Server::start(&[], move || {
+        answered.send(()).expect("the test waits");
+        Answer::pieces(vec![
+            Piece::Bytes(pattern(12 << 20).into()),
+            region(&file, 0, 24 << 20),
+        ])
+    });
+    let mut stream = server.connect();
+    stream.write_all(&REQUEST).expect("sends");
+    asked.recv().expect("a request");
+    // What was sent but not asked yet must not take back what is on its way.
+    stream.write_all(&[REQUEST; 100].concat()).expect("sends");
+    let thread = server.exit();
+    std::thread::sleep(Duration::from_millis(50));
+    let body = receive(&mut stream).expect("the whole answer");
+    assert!(body[..12 << 20] == pattern(12 << 20) && body[12 << 20..] == bytes);
+    assert_eq!(receive(&mut stream), None, "and the end");
+    thread.join().expect("ends");
+}
+
+#[test]
+fn a_peer_that_takes_nothing_does_not_hold_up_the_end() {
+    let mut server = Server::start(&[], || Answer::bytes(pattern(64 << 20).into()));
+    let mut stream = server.connect();
+    stream.write_all(&REQUEST).expect("sends");
+    while server.memory.used() > 0 {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let began = std::time::Instant::now();
+    let thread = server.exit();
+    thread.join().expect("ends");
+    let took = began.elapsed();
+    assert!(took < Duration::from_secs(20), "{took:?}");
 }
 
 #[test]
