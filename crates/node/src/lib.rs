@@ -4,6 +4,7 @@
 //! at a time and performs the [`Effect`]s that they push. [`Connection`] is a core of its own: it
 //! turns frames into requests and answers into frames, in order.
 
+pub mod authorizer;
 pub mod boot;
 pub mod config;
 pub mod connection;
@@ -16,6 +17,7 @@ pub mod machine;
 pub mod part;
 pub mod shard;
 
+pub use crate::authorizer::{AllowAll, Authorizer, Operation, Resource};
 pub use crate::boot::{BootError, Node, boot};
 pub use crate::config::{
     Advertised, Listener, NodeConfig, NodeConfigError, Roles, SecurityProtocol,

@@ -87,7 +87,10 @@ pub fn boot<D: Disk>(
         inventories,
     };
     let shards = (0..config.shards())
-        .map(|number| found.shard(&config, number, next_seed(&mut random)))
+        .map(|number| {
+            let seed = next_seed(&mut random);
+            found.shard(&config, metadata.kraft_version, number, seed)
+        })
         .collect();
     let cluster_id: Arc<str> = identity.cluster_id.as_str().into();
     let node_id = config.node_id;
@@ -148,7 +151,13 @@ impl<D: Disk> Found<'_, D> {
         dirs.map(dir).collect()
     }
 
-    fn shard(&self, config: &NodeConfig, number: u16, seed: [u8; 32]) -> Shard<D> {
+    fn shard(
+        &self,
+        config: &NodeConfig,
+        kraft_version: i16,
+        number: u16,
+        seed: [u8; 32],
+    ) -> Shard<D> {
         let dirs = self.dirs.iter().zip(&self.identity.directory_ids);
         let dirs = dirs.zip(&self.shutdown.clean).zip(&self.inventories);
         let dirs = dirs.map(|(((disk, id), clean), inventory)| ShardDir {
@@ -163,6 +172,7 @@ impl<D: Disk> Found<'_, D> {
             shards: config.shards(),
             node_id: config.node_id,
             cluster_id: self.identity.cluster_id.as_str().into(),
+            kraft_version,
             broker_config: Arc::clone(&config.broker),
             trace: config.trace,
             dirs: dirs.collect(),

@@ -129,6 +129,28 @@ pub(crate) fn refused_topics(
     }
 }
 
+/// The same for deletions.
+pub(crate) fn refused_deletions(
+    request: &DeleteTopicsRequest,
+    error_code: ErrorCode,
+) -> DeleteTopicsResponse {
+    let named = request.topic_names.iter().map(|name| DeletableTopicResult {
+        name: Some(name.clone()),
+        error_code,
+        ..DeletableTopicResult::default()
+    });
+    let listed = request.topics.iter().map(|topic| DeletableTopicResult {
+        name: topic.name.clone(),
+        topic_id: topic.topic_id,
+        error_code,
+        ..DeletableTopicResult::default()
+    });
+    DeleteTopicsResponse {
+        throttle_time_ms: 0,
+        responses: named.chain(listed).collect(),
+    }
+}
+
 fn config(entry: ConfigEntry) -> CreatableTopicConfigs {
     CreatableTopicConfigs {
         name: entry.key.name.to_owned(),

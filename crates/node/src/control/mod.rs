@@ -27,6 +27,7 @@ pub use self::snapshots::{SnapshotWritten, WriteSnapshot};
 use self::lifecycle::{BrokerLifecycle, Phase};
 use self::metadata_log::MetadataLog;
 use self::snapshots::{SnapshotFile, Snapshots};
+use crate::authorizer::Authorizer;
 use crate::config::NodeConfig;
 use crate::job::{Job, JobResult, LogDirNumber, Work};
 use crate::journal::{JournalEntry, Level};
@@ -66,6 +67,8 @@ pub struct Control<D: Disk> {
     /// Whether the shards were given an image.
     published: bool,
     controller: Controller,
+    /// Asked before anything is done for a caller.
+    authorizer: Arc<dyn Authorizer>,
     broker: BrokerLifecycle,
     snapshots: Snapshots,
     random: ChaCha8Rng,
@@ -159,6 +162,12 @@ impl<D: Disk> Machine<D> for Control<D> {
 }
 
 impl<D: Disk> Control<D> {
+    /// The same with another authorizer than [`crate::AllowAll`].
+    #[must_use]
+    pub fn with_authorizer(self, authorizer: Arc<dyn Authorizer>) -> Self {
+        Self { authorizer, ..self }
+    }
+
     /// The committed metadata that the shards were given, for those who look from outside:
     /// checkers, journals, metrics.
     #[must_use]

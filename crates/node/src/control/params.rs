@@ -11,6 +11,7 @@ use super::Control;
 use super::lifecycle::BrokerLifecycle;
 use super::metadata_log::MetadataLog;
 use super::snapshots::Snapshots;
+use crate::authorizer::AllowAll;
 use crate::boot::OpenMetadata;
 use crate::config::NodeConfig;
 
@@ -63,6 +64,7 @@ impl<D: Disk> Control<D> {
             image: Arc::default(),
             published: false,
             controller,
+            authorizer: Arc::new(AllowAll),
             broker,
             snapshots: Snapshots::new(&config, metadata.snapshots),
             random,

@@ -15,6 +15,7 @@ use highwater_types::{BrokerEpoch, ErrorCode, Now, ProducerId, Uuid};
 use rand_chacha::rand_core::RngCore as _;
 
 use super::{Control, Effects, convert};
+use crate::authorizer::{Operation, Resource};
 use crate::machine::{Answer, Effect, Incoming, Ticket};
 use crate::shard::describe::{ApiVersionsContext, api_versions};
 
@@ -22,16 +23,24 @@ impl<D: Disk> Control<D> {
     pub(super) fn handle_request(&mut self, now: Now, incoming: Incoming, out: &mut Effects<D>) {
         let Incoming {
             ticket,
+            caller,
             version,
             request,
             ..
         } = incoming;
+        // What brokers want of a controller. What they send on for their clients they have
+        // allowed themselves.
+        let cluster = Resource::Cluster;
+        let allowed = self
+            .authorizer
+            .allows(&caller, Operation::ClusterAction, cluster);
         let response = match request {
             Request::ApiVersions(request) => {
                 let cx = ApiVersionsContext {
                     listener: ListenerKind::Controller,
                     node_id: self.config.node_id,
                     cluster_id: &self.cluster_id,
+                    kraft_version: self.kraft_version,
                     image: self.committed.settled_image(),
                 };
                 return self.answer(
@@ -39,6 +48,14 @@ impl<D: Disk> Control<D> {
                     encoded(&api_versions(&cx, version, &request).into(), version),
                     out,
                 );
+            }
+            request if !allowed => {
+                let answer = match refused(&request, ErrorCode::CLUSTER_AUTHORIZATION_FAILED) {
+                    Some(response) => Answer::bytes(encoded(&response, version)),
+                    None => Answer::close(),
+                };
+                out.push(Effect::Answer { ticket, answer });
+                return;
             }
             Request::BrokerRegistration(request) => self.register(now, request, version).into(),
             Request::BrokerHeartbeat(request) => self.heartbeat(now, request).into(),
@@ -267,6 +284,30 @@ impl<D: Disk> Control<D> {
         self.random.fill_bytes(&mut bytes);
         Uuid::from_random(bytes)
     }
+}
+
+/// An error in the form of the request's answer; `None` for what no controller serves.
+fn refused(request: &Request, error_code: ErrorCode) -> Option<Response> {
+    Some(match request {
+        Request::BrokerRegistration(_) => BrokerRegistrationResponse {
+            error_code,
+            ..BrokerRegistrationResponse::default()
+        }
+        .into(),
+        Request::BrokerHeartbeat(_) => BrokerHeartbeatResponse {
+            error_code,
+            ..BrokerHeartbeatResponse::default()
+        }
+        .into(),
+        Request::AllocateProducerIds(_) => AllocateProducerIdsResponse {
+            error_code,
+            ..AllocateProducerIdsResponse::default()
+        }
+        .into(),
+        Request::CreateTopics(request) => convert::refused_topics(request, error_code).into(),
+        Request::DeleteTopics(request) => convert::refused_deletions(request, error_code).into(),
+        _ => return None,
+    })
 }
 
 /// A controller answer always fits the version that it was asked at.

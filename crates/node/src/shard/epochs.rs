@@ -11,7 +11,8 @@ use highwater_types::{ErrorCode, LeaderEpoch, Now, Offset, TopicIdPartition};
 use super::fetch::ReadContext;
 use super::lookup::{LookupAnswer, LookupRow, Outcome, Question, named_partition};
 use super::{Effects, Shard};
-use crate::machine::Ticket;
+use crate::authorizer::{Operation, Resource};
+use crate::machine::{Caller, Ticket};
 
 impl<D: Disk> Shard<D> {
     /// Serves OffsetForLeaderEpoch (KIP-101, KIP-320).
@@ -19,14 +20,24 @@ impl<D: Disk> Shard<D> {
         &mut self,
         now: Now,
         (ticket, version): (Ticket, i16),
+        caller: &Caller,
         request: OffsetForLeaderEpochRequest,
         out: &mut Effects<D>,
     ) {
         let mut rows = Vec::new();
         let mut questions = Vec::new();
+        // Replicas ask it of each other, clients of topics that they may see.
+        let of_a_broker = self.allows(caller, Operation::ClusterAction, Resource::Cluster);
         for topic in &request.topics {
+            let resource = Resource::Topic(&topic.topic);
+            let allowed = of_a_broker || self.allows(caller, Operation::Describe, resource);
             for partition in &topic.partitions {
                 let row = u32::try_from(rows.len()).expect("frames bound the rows");
+                if !allowed {
+                    let error = ErrorCode::TOPIC_AUTHORIZATION_FAILED;
+                    rows.push(LookupAnswer::refused(error));
+                    continue;
+                }
                 match named_partition(&self.image, &topic.topic, partition.partition) {
                     Some(at) => {
                         rows.push(LookupAnswer::default());

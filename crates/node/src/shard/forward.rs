@@ -1,6 +1,7 @@
 //! What the controller decides: requests go there, and its answers come back to the client.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use highwater_disk::Disk;
@@ -8,7 +9,7 @@ use highwater_metadata::MetadataImage;
 use highwater_protocol::messages::{
     create_topics_request::{CreatableTopic, CreateTopicsRequest},
     create_topics_response::{CreatableTopicResult, CreateTopicsResponse},
-    delete_topics_request::DeleteTopicsRequest,
+    delete_topics_request::{DeleteTopicState, DeleteTopicsRequest},
     delete_topics_response::{DeletableTopicResult, DeleteTopicsResponse},
 };
 use highwater_protocol::{Request, Response};
@@ -17,8 +18,9 @@ use highwater_types::{ErrorCode, Millis, Mono, NodeId, Now, TopicId, TopicName, 
 use super::describe::is_internal;
 use super::requests::{TO_CONTROLLER, push_answer};
 use super::{Effects, Shard};
+use crate::authorizer::{Operation, Resource};
 use crate::journal::{JournalEntry, Level};
-use crate::machine::{Answer, ConnId, Effect, Incoming, PeerError, Ticket, Token};
+use crate::machine::{Answer, Caller, ConnId, Effect, Incoming, PeerError, Ticket, Token};
 
 /// How long an answer is held back until this broker's metadata knows what it says.
 const CATCH_UP_MAX: Millis = Millis::new(1_000);
@@ -44,10 +46,14 @@ enum Forwarded {
         asked: Asked,
         names: Vec<String>,
         validate_only: bool,
+        /// Topics that the caller may not make: nobody else is asked about them.
+        denied: Vec<String>,
     },
     Delete {
         asked: Asked,
         topics: Vec<(Option<String>, Uuid)>,
+        /// Topics that the caller may not delete.
+        denied: Vec<(Option<String>, Uuid)>,
     },
     AutoCreate {
         names: Vec<TopicName>,
@@ -60,6 +66,7 @@ enum Forwarded {
 pub(crate) struct Asked {
     pub(crate) ticket: Ticket,
     pub(crate) version: i16,
+    pub(crate) caller: Arc<Caller>,
     /// The frame. It stays counted against the memory for requests until the answer is there: a
     /// decoded copy of it waits for the controller.
     #[expect(dead_code, reason = "held for what it counts against")]
@@ -71,12 +78,14 @@ impl From<Incoming> for Asked {
         let Incoming {
             ticket,
             version,
+            caller,
             raw,
             ..
         } = incoming;
         Self {
             ticket,
             version,
+            caller,
             raw,
         }
     }
@@ -125,15 +134,17 @@ impl<D: Disk> Shard<D> {
         &mut self,
         now: Now,
         asked: Asked,
-        request: CreateTopicsRequest,
+        mut request: CreateTopicsRequest,
         out: &mut Effects<D>,
     ) {
+        let denied = self.take_denied_creations(&asked.caller, &mut request.topics);
         let names = request.topics.iter().map(|it| it.name.clone()).collect();
         let validate_only = request.validate_only;
         let forwarded = Forwarded::Create {
             asked,
             names,
             validate_only,
+            denied,
         };
         let time_out = Millis::from_wire(request.timeout_ms);
         self.send_to_controller(now, forwarded, request.into(), time_out, out);
@@ -149,18 +160,23 @@ impl<D: Disk> Shard<D> {
     ) {
         // Old versions have names only; the newest, which the controller gets, has pairs.
         for name in std::mem::take(&mut request.topic_names) {
-            let topic = highwater_protocol::messages::delete_topics_request::DeleteTopicState {
+            let topic = DeleteTopicState {
                 name: Some(name),
                 ..Default::default()
             };
             request.topics.push(topic);
         }
+        let denied = self.take_denied_deletions(&asked.caller, &mut request.topics);
         let topics = request
             .topics
             .iter()
             .map(|it| (it.name.clone(), it.topic_id))
             .collect();
-        let forwarded = Forwarded::Delete { asked, topics };
+        let forwarded = Forwarded::Delete {
+            asked,
+            topics,
+            denied,
+        };
         let time_out = Millis::from_wire(request.timeout_ms);
         self.send_to_controller(now, forwarded, request.into(), time_out, out);
     }
@@ -228,8 +244,9 @@ impl<D: Disk> Shard<D> {
                 asked,
                 names,
                 validate_only,
+                denied,
             } => {
-                let response = match result {
+                let mut response = match result {
                     Ok(Response::CreateTopics(response)) => response,
                     other => not_created(names, no_answer(&other)),
                 };
@@ -239,10 +256,16 @@ impl<D: Disk> Shard<D> {
                     .filter(|it| !it.error_code.is_error());
                 let made = made.map(|it| it.topic_id).filter(|_| !validate_only);
                 let topics = named(made);
+                self.hide_configs(&asked.caller, &mut response);
+                response.topics.extend(denied.into_iter().map(not_allowed));
                 self.give_or_hold(now, &asked, response.into(), topics, true, out);
             }
-            Forwarded::Delete { asked, topics } => {
-                let response = match result {
+            Forwarded::Delete {
+                asked,
+                topics,
+                denied,
+            } => {
+                let mut response = match result {
                     Ok(Response::DeleteTopics(response)) => response,
                     other => not_deleted(topics, no_answer(&other)),
                 };
@@ -251,6 +274,14 @@ impl<D: Disk> Shard<D> {
                     .iter()
                     .filter(|it| !it.error_code.is_error());
                 let topics = named(gone.map(|it| it.topic_id));
+                let denied = denied.into_iter();
+                let denied = denied.map(|(name, topic_id)| DeletableTopicResult {
+                    name,
+                    topic_id,
+                    error_code: ErrorCode::TOPIC_AUTHORIZATION_FAILED,
+                    ..Default::default()
+                });
+                response.responses.extend(denied);
                 self.give_or_hold(now, &asked, response.into(), topics, false, out);
             }
             Forwarded::AutoCreate { names } => {
@@ -328,6 +359,76 @@ impl<D: Disk> Shard<D> {
     /// The active controller. Until there are quorums of several nodes it is in this process.
     const fn controller_id(&self) -> NodeId {
         self.node_id
+    }
+}
+
+impl<D: Disk> Shard<D> {
+    /// Takes out the topics that the caller may not make; each name once.
+    fn take_denied_creations(
+        &self,
+        caller: &Caller,
+        topics: &mut Vec<CreatableTopic>,
+    ) -> Vec<String> {
+        if self.allows(caller, Operation::Create, Resource::Cluster) {
+            return Vec::new();
+        }
+        let mut denied = BTreeSet::new();
+        topics.retain(|topic| {
+            let allowed = self.allows(caller, Operation::Create, Resource::Topic(&topic.name));
+            if !allowed {
+                denied.insert(topic.name.clone());
+            }
+            allowed
+        });
+        denied.into_iter().collect()
+    }
+
+    /// Takes out the topics that the caller may not delete, as they are to be named to it: the
+    /// name of a topic that it may not see is not told to one who knows its id.
+    fn take_denied_deletions(
+        &self,
+        caller: &Caller,
+        topics: &mut Vec<DeleteTopicState>,
+    ) -> Vec<(Option<String>, Uuid)> {
+        let mut denied = BTreeSet::new();
+        topics.retain(|topic| {
+            let by_id = self.image.topic(TopicId::new(topic.topic_id));
+            let by_id = by_id.map(|topic| topic.name.as_str());
+            let Some(name) = topic.name.as_deref().or(by_id) else {
+                return true;
+            };
+            let allows = |operation| self.allows(caller, operation, Resource::Topic(name));
+            if allows(Operation::Delete) {
+                return true;
+            }
+            let shown = topic.name.is_some() || allows(Operation::Describe);
+            denied.insert((shown.then(|| name.to_owned()), topic.topic_id));
+            false
+        });
+        denied.into_iter().collect()
+    }
+
+    /// A new topic's configs are for those only who may see them.
+    fn hide_configs(&self, caller: &Caller, response: &mut CreateTopicsResponse) {
+        let made = response.topics.iter_mut();
+        for topic in made.filter(|topic| !topic.error_code.is_error()) {
+            let resource = Resource::Topic(&topic.name);
+            if !self.allows(caller, Operation::DescribeConfigs, resource) {
+                topic.topic_config_error_code = ErrorCode::TOPIC_AUTHORIZATION_FAILED;
+                topic.num_partitions = -1;
+                topic.replication_factor = -1;
+                topic.configs = None;
+            }
+        }
+    }
+}
+
+fn not_allowed(name: String) -> CreatableTopicResult {
+    CreatableTopicResult {
+        name,
+        error_code: ErrorCode::TOPIC_AUTHORIZATION_FAILED,
+        configs: Some(Vec::new()),
+        ..Default::default()
     }
 }
 

@@ -16,7 +16,8 @@ use super::lookup::{
 };
 use super::partition::OnlinePartition;
 use super::{Effects, Shard};
-use crate::machine::Ticket;
+use crate::authorizer::{Operation, Resource};
+use crate::machine::{Caller, Ticket};
 
 /// The offset after the last readable record.
 const LATEST: i64 = -1;
@@ -51,6 +52,7 @@ impl<D: Disk> Shard<D> {
         &mut self,
         now: Now,
         (ticket, version): (Ticket, i16),
+        caller: &Caller,
         mut request: ListOffsetsRequest,
         out: &mut Effects<D>,
     ) {
@@ -64,13 +66,17 @@ impl<D: Disk> Shard<D> {
         let mut rows = Vec::new();
         let mut questions = Vec::new();
         for topic in &request.topics {
+            let resource = Resource::Topic(&topic.name);
+            let allowed = self.allows(caller, Operation::Describe, resource);
             for partition in &topic.partitions {
                 let row = u32::try_from(rows.len()).expect("frames bound the rows");
                 let index = partition.partition_index;
                 let at = named_partition(&self.image, &topic.name, index);
                 let is_repeated =
                     !repeated.is_empty() && repeated.contains(&(topic.name.clone(), index));
-                let refused = if is_repeated {
+                let refused = if !allowed {
+                    Some(ErrorCode::TOPIC_AUTHORIZATION_FAILED)
+                } else if is_repeated {
                     Some(ErrorCode::INVALID_REQUEST)
                 } else if !known_isolation {
                     Some(ErrorCode::UNKNOWN_SERVER_ERROR)

@@ -32,9 +32,10 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore as _, SeedableRng as _};
 
 pub use self::params::{FoundLog, FoundTopic, ShardDir, ShardParams, ShardSettings, owner_shard};
+use crate::authorizer::{AllowAll, Authorizer, Operation, Resource};
 use crate::job::JobResult;
 use crate::journal::{Happening, JournalEntry, Level};
-use crate::machine::{Effect, Incoming, Input, Machine, MachineId, Token};
+use crate::machine::{Caller, Effect, Incoming, Input, Machine, MachineId, Token};
 use crate::part::Part;
 use checkpoints::CheckpointState;
 use fetch::FetchState;
@@ -67,6 +68,8 @@ pub struct Shard<D: Disk> {
     pub(crate) produce: ProduceState,
     pub(crate) fetch: FetchState<D>,
     pub(crate) serve: ServeState,
+    /// Asked before anything is done for a client.
+    pub(crate) authorizer: Arc<dyn Authorizer>,
     /// Source of session ids and of the uuids in the names of deleted directories.
     pub(crate) random: ChaCha8Rng,
     /// Outputs of replicas on their way to be performed; kept for its memory.
@@ -120,6 +123,7 @@ impl<D: Disk> Shard<D> {
             shards,
             node_id,
             cluster_id,
+            kraft_version,
             broker_config,
             trace,
             dirs,
@@ -127,7 +131,7 @@ impl<D: Disk> Shard<D> {
         } = params;
         assert!(number < shards, "shard {number} of {shards}");
         let settings = ShardSettings::new(&broker_config, trace);
-        let serving = ServingSettings::new(cluster_id, &broker_config);
+        let serving = ServingSettings::new(cluster_id, kraft_version, &broker_config);
         let mut random = ChaCha8Rng::from_seed(seed);
         let mut session_seed = [0; 32];
         random.fill_bytes(&mut session_seed);
@@ -146,10 +150,17 @@ impl<D: Disk> Shard<D> {
             produce: ProduceState::default(),
             fetch: FetchState::new(&serving, shards, ChaCha8Rng::from_seed(session_seed)),
             serve: ServeState::new(serving),
+            authorizer: Arc::new(AllowAll),
             random,
             outputs: Vec::new(),
             tokens_used: 0,
         }
+    }
+
+    /// The same with another authorizer than [`AllowAll`].
+    #[must_use]
+    pub fn with_authorizer(self, authorizer: Arc<dyn Authorizer>) -> Self {
+        Self { authorizer, ..self }
     }
 
     /// This machine's id.
@@ -228,6 +239,16 @@ impl<D: Disk> Shard<D> {
             self.fetch_partitions_changed(now, &changed, out);
             self.partitions.give_back(changed);
         }
+    }
+
+    /// Whether `caller` may do `operation` on `resource`.
+    pub(crate) fn allows(
+        &self,
+        caller: &Caller,
+        operation: Operation,
+        resource: Resource<'_>,
+    ) -> bool {
+        self.authorizer.allows(caller, operation, resource)
     }
 
     /// A token that this shard has not used yet.

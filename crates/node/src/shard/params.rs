@@ -18,6 +18,8 @@ pub struct ShardParams<D: Disk> {
     pub node_id: NodeId,
     /// `cluster.id` of meta.properties.
     pub cluster_id: Arc<str>,
+    /// The level of `kraft.version` that the metadata log is at.
+    pub kraft_version: i16,
     /// The node's static config.
     pub broker_config: Arc<BrokerConfig>,
     /// Whether `Level::Trace` events are pushed: for the simulator.

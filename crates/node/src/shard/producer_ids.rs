@@ -8,11 +8,12 @@ use highwater_protocol::messages::{
     init_producer_id_request::InitProducerIdRequest,
     init_producer_id_response::InitProducerIdResponse,
 };
-use highwater_types::{ErrorCode, Now, ProducerId};
+use highwater_types::{ErrorCode, Now, ProducerId, TopicName};
 
 use super::requests::push_answer;
 use super::{Effects, Shard};
-use crate::machine::{ConnId, PeerError, Ticket};
+use crate::authorizer::{Operation, Resource};
+use crate::machine::{Caller, ConnId, PeerError, Ticket};
 
 /// A new block is asked for when this part of the last one is left, in percent (as Kafka does).
 const LEFT_PERCENT: i64 = 10;
@@ -69,10 +70,11 @@ impl<D: Disk> Shard<D> {
         &mut self,
         now: Now,
         (ticket, version): (Ticket, i16),
+        caller: &Caller,
         request: &InitProducerIdRequest,
         out: &mut Effects<D>,
     ) {
-        if let Some(error) = self.refusal(request) {
+        if let Some(error) = self.refusal(caller, request) {
             push_answer(ticket, version, &refused(error), out);
             return;
         }
@@ -143,7 +145,10 @@ impl<D: Disk> Shard<D> {
     }
 
     /// Why a request gets no id, in Kafka's order.
-    fn refusal(&self, request: &InitProducerIdRequest) -> Option<ErrorCode> {
+    fn refusal(&self, caller: &Caller, request: &InitProducerIdRequest) -> Option<ErrorCode> {
+        if let Some(error) = self.unauthorized(caller, request) {
+            return Some(error);
+        }
         if (request.producer_id == ProducerId::NONE) != (request.producer_epoch == -1) {
             return Some(ErrorCode::INVALID_REQUEST);
         }
@@ -156,6 +161,24 @@ impl<D: Disk> Shard<D> {
             return Some(ErrorCode::INVALID_TRANSACTION_TIMEOUT);
         }
         Some(ErrorCode::UNSUPPORTED_VERSION)
+    }
+}
+
+impl<D: Disk> Shard<D> {
+    /// A transactional producer writes to its id; another one to the cluster, or, as whoever may
+    /// write to any topic, where it may.
+    fn unauthorized(&self, caller: &Caller, request: &InitProducerIdRequest) -> Option<ErrorCode> {
+        if let Some(id) = request.transactional_id.as_deref() {
+            let allowed = self.allows(caller, Operation::Write, Resource::TransactionalId(id));
+            return (!allowed).then_some(ErrorCode::TRANSACTIONAL_ID_AUTHORIZATION_FAILED);
+        }
+        let writes = |topic: &TopicName| {
+            let topic = Resource::Topic(topic.as_str());
+            self.allows(caller, Operation::Write, topic)
+        };
+        let allowed = self.allows(caller, Operation::IdempotentWrite, Resource::Cluster)
+            || self.image.topic_ids.keys().any(writes);
+        (!allowed).then_some(ErrorCode::CLUSTER_AUTHORIZATION_FAILED)
     }
 }
 

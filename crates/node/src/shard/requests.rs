@@ -1,6 +1,7 @@
 //! Every request of a client but Produce, and the answers of the controller.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -34,10 +35,13 @@ pub(crate) struct ServeState {
 #[derive(Debug, Default)]
 struct AllTopics {
     of: Offset,
-    answers: BTreeMap<(Arc<str>, i16), Bytes>,
+    answers: BTreeMap<AskedBy, Bytes>,
 }
 
-/// Listener names and versions that [`AllTopics`] keeps an answer for.
+/// Who asked: listener, principal and host decide what is shown; and the version.
+type AskedBy = (String, String, Option<IpAddr>, i16);
+
+/// Callers and versions that [`AllTopics`] keeps an answer for.
 const ALL_TOPICS_ANSWERS_MAX: usize = 16;
 /// Bytes of all kept answers together.
 const ALL_TOPICS_BYTES_MAX: usize = 32 << 20;
@@ -76,9 +80,11 @@ impl<D: Disk> Shard<D> {
         let caller = Arc::clone(&incoming.caller);
         match request {
             Request::Fetch(view) => self.handle_fetch(now, incoming, &view, out),
-            Request::ListOffsets(request) => self.handle_list_offsets(now, at, request, out),
+            Request::ListOffsets(request) => {
+                self.handle_list_offsets(now, at, &caller, request, out);
+            }
             Request::OffsetForLeaderEpoch(request) => {
-                self.handle_offset_for_leader_epoch(now, at, request, out);
+                self.handle_offset_for_leader_epoch(now, at, &caller, request, out);
             }
             Request::Metadata(request) => self.handle_metadata(now, at, &caller, &request, out),
             Request::ApiVersions(request) => {
@@ -86,6 +92,7 @@ impl<D: Disk> Shard<D> {
                     listener: caller.listener,
                     node_id: self.node_id,
                     cluster_id: &self.serve.settings.cluster_id,
+                    kraft_version: self.serve.settings.kraft_version,
                     image: &self.image,
                 };
                 let response = describe::api_versions(&cx, version, &request);
@@ -106,7 +113,7 @@ impl<D: Disk> Shard<D> {
                 push_answer(ticket, version, &response.into(), out);
             }
             Request::InitProducerId(request) => {
-                self.handle_init_producer_id(now, at, &request, out);
+                self.handle_init_producer_id(now, at, &caller, &request, out);
             }
             Request::CreateTopics(request) => {
                 self.forward_create_topics(now, incoming.into(), request, out);
@@ -150,7 +157,8 @@ impl<D: Disk> Shard<D> {
             image: &self.image,
             settings: &self.serve.settings,
             node_id: self.node_id,
-            listener_name: &caller.listener_name,
+            caller,
+            authorizer: self.authorizer.as_ref(),
         }
     }
 
@@ -165,7 +173,12 @@ impl<D: Disk> Shard<D> {
         let plain = !request.include_cluster_authorized_operations
             && !request.include_topic_authorized_operations;
         let keep = plain && describe::wants_all(version, request);
-        let key = (Arc::<str>::from(caller.listener_name.as_str()), version);
+        let key = (
+            caller.listener_name.clone(),
+            caller.principal.clone(),
+            caller.host,
+            version,
+        );
         if keep && let Some(body) = self.serve.all_topics.find(self.image.end.offset, &key) {
             out.push(Effect::Answer {
                 ticket,
@@ -175,7 +188,7 @@ impl<D: Disk> Shard<D> {
         }
         let cx = self.describing(caller);
         let MetadataAnswer { response, missing } = describe::metadata(&cx, version, request);
-        if self.serve.settings.auto_create_topics && request.allow_auto_topic_creation {
+        if !missing.is_empty() {
             self.auto_create_topics(now, missing, out);
         }
         if let Some(body) = push_answer(ticket, version, &response.into(), out)
@@ -188,7 +201,7 @@ impl<D: Disk> Shard<D> {
 
 impl AllTopics {
     /// The answer, if it is still that of the image that ends at `end`.
-    fn find(&mut self, end: Offset, key: &(Arc<str>, i16)) -> Option<Bytes> {
+    fn find(&mut self, end: Offset, key: &AskedBy) -> Option<Bytes> {
         if self.of != end {
             self.answers.clear();
             self.of = end;
@@ -196,7 +209,7 @@ impl AllTopics {
         self.answers.get(key).cloned()
     }
 
-    fn keep(&mut self, key: (Arc<str>, i16), body: Bytes) {
+    fn keep(&mut self, key: AskedBy, body: Bytes) {
         let kept: usize = self.answers.values().map(Bytes::len).sum();
         let fits = kept + body.len() <= ALL_TOPICS_BYTES_MAX;
         if fits && self.answers.len() < ALL_TOPICS_ANSWERS_MAX {

@@ -11,6 +11,8 @@ const DESCRIBED_PARTITIONS_MAX: i32 = 2_000;
 pub(crate) struct ServingSettings {
     /// `cluster.id` of meta.properties.
     pub(crate) cluster_id: Arc<str>,
+    /// The level of `kraft.version` that the metadata log is at.
+    pub(crate) kraft_version: i16,
     /// The static config itself, for DescribeConfigs.
     pub(crate) broker_config: Arc<BrokerConfig>,
     /// `fetch.max.bytes`: records in one fetch answer.
@@ -30,10 +32,15 @@ pub(crate) struct ServingSettings {
 impl ServingSettings {
     /// Reads what is needed.
     #[must_use]
-    pub(crate) fn new(cluster_id: Arc<str>, config: &Arc<BrokerConfig>) -> Self {
+    pub(crate) fn new(
+        cluster_id: Arc<str>,
+        kraft_version: i16,
+        config: &Arc<BrokerConfig>,
+    ) -> Self {
         let slots = config.count("max.incremental.fetch.session.cache.slots");
         Self {
             cluster_id,
+            kraft_version,
             broker_config: Arc::clone(config),
             fetch_bytes_max: config.count("fetch.max.bytes"),
             fetch_session_slots: usize::try_from(slots).unwrap_or(usize::MAX),
@@ -51,7 +58,7 @@ mod tests {
 
     #[test]
     fn every_key_that_is_read_has_kafkas_default() {
-        let settings = ServingSettings::new("".into(), &Arc::default());
+        let settings = ServingSettings::new("".into(), 1, &Arc::default());
         assert_eq!(settings.fetch_bytes_max, 57_671_680);
         assert_eq!(settings.fetch_session_slots, 1_000);
         assert!(settings.auto_create_topics);

@@ -10,6 +10,7 @@ mod fetch;
 mod golden;
 mod kafka_data;
 mod look_ups;
+mod permissions;
 mod producer_ids;
 mod random;
 mod sessions;

@@ -126,6 +126,7 @@ impl World {
                 shards,
                 node_id: NodeId::new(1),
                 cluster_id: Arc::from(CLUSTER),
+                kraft_version: 1,
                 broker_config: Arc::clone(&config),
                 trace: false,
                 dirs: vec![ShardDir {

@@ -182,6 +182,7 @@ impl World {
             shards: self.shards_count,
             node_id: NODE,
             cluster_id: "cluster".into(),
+            kraft_version: 1,
             broker_config: Arc::clone(&self.config),
             trace: true,
             dirs: dirs.collect(),

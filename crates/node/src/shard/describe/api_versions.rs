@@ -9,10 +9,6 @@ use highwater_protocol::messages::{
 };
 use highwater_types::{ErrorCode, NodeId};
 
-/// kraft.version lies in a control record, not in the image. `format` writes 1, and the node runs
-/// only with dynamic quorums of one voter.
-const KRAFT_VERSION_LEVEL: i16 = 1;
-
 /// What an ApiVersions answer is made of.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ApiVersionsContext<'a> {
@@ -22,6 +18,9 @@ pub(crate) struct ApiVersionsContext<'a> {
     pub(crate) node_id: NodeId,
     /// The cluster's id.
     pub(crate) cluster_id: &'a str,
+    /// The level of `kraft.version`, which lies in a control record and not in the image: 0 with a
+    /// static quorum.
+    pub(crate) kraft_version: i16,
     /// Where the finalised features are read from.
     pub(crate) image: &'a MetadataImage,
 }
@@ -93,7 +92,7 @@ fn supported(version: i16) -> Vec<SupportedFeatureKey> {
 }
 
 fn finalized(cx: &ApiVersionsContext<'_>) -> Vec<FinalizedFeatureKey> {
-    let kraft = (KRAFT_VERSION, KRAFT_VERSION_LEVEL);
+    let kraft = (KRAFT_VERSION, cx.kraft_version);
     let levels = cx
         .image
         .features

@@ -6,7 +6,7 @@ use highwater_protocol::messages::{
 use highwater_types::{ErrorCode, NodeId};
 
 use super::DescribeContext;
-use super::operations::{CLUSTER_OPERATIONS, OPERATIONS_NOT_ASKED};
+use crate::authorizer::OPERATIONS_NOT_ASKED;
 
 /// The endpoint type of brokers in DescribeCluster.
 const ENDPOINT_BROKER: i8 = 1;
@@ -28,7 +28,7 @@ pub(crate) fn describe_cluster(
         .values()
         .filter(|it| request.include_fenced_brokers || !it.fenced);
     let brokers = brokers.filter_map(|broker| {
-        let endpoint = broker.endpoint(cx.listener_name)?;
+        let endpoint = broker.endpoint(cx.listener_name())?;
         Some(DescribeClusterBroker {
             broker_id: broker.id,
             host: endpoint.host.clone(),
@@ -38,7 +38,7 @@ pub(crate) fn describe_cluster(
         })
     });
     let operations = if request.include_cluster_authorized_operations {
-        CLUSTER_OPERATIONS
+        cx.cluster_operations()
     } else {
         OPERATIONS_NOT_ASKED
     };

@@ -14,6 +14,7 @@ use highwater_protocol::messages::{
 use highwater_types::{ErrorCode, TopicName};
 
 use super::DescribeContext;
+use crate::authorizer::{Operation, Resource};
 
 /// A resource whose configs cannot be shown: code and text.
 type Refused = (ErrorCode, String);
@@ -73,6 +74,7 @@ fn entries(
     resource: &DescribeConfigsResource,
 ) -> Result<Vec<ConfigEntry>, Refused> {
     let name = resource.resource_name.as_str();
+    check_allowed(cx, resource)?;
     match ResourceKind::from_wire(resource.resource_type) {
         ResourceKind::Topic => {
             TopicName::new(name)
@@ -95,6 +97,28 @@ fn entries(
             let text = format!("Resources of type {kind} have no configs here.");
             Err((ErrorCode::INVALID_REQUEST, text))
         }
+    }
+}
+
+fn check_allowed(
+    cx: &DescribeContext<'_>,
+    resource: &DescribeConfigsResource,
+) -> Result<(), Refused> {
+    let name = resource.resource_name.as_str();
+    let (needed, error) = match ResourceKind::from_wire(resource.resource_type) {
+        ResourceKind::Topic => (Resource::Topic(name), ErrorCode::TOPIC_AUTHORIZATION_FAILED),
+        ResourceKind::Group => (Resource::Group(name), ErrorCode::GROUP_AUTHORIZATION_FAILED),
+        ResourceKind::Broker | ResourceKind::ClientMetrics => {
+            (Resource::Cluster, ErrorCode::CLUSTER_AUTHORIZATION_FAILED)
+        }
+        // There is no such thing that one could be allowed to see.
+        ResourceKind::Other(_) => return Ok(()),
+    };
+    let operation = Operation::DescribeConfigs;
+    if cx.authorizer.allows(cx.caller, operation, needed) {
+        Ok(())
+    } else {
+        Err((error, format!("{operation:?} is not allowed on {needed:?}")))
     }
 }
 

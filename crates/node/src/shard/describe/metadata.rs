@@ -11,8 +11,8 @@ use highwater_types::{ErrorCode, NodeId, TopicId, TopicName, Uuid};
 
 use super::DescribeContext;
 use super::cluster::live_broker;
-use super::operations::{CLUSTER_OPERATIONS, OPERATIONS_NOT_ASKED, TOPIC_OPERATIONS};
 use super::partitions::{is_internal, listed_brokers};
+use crate::authorizer::{OPERATIONS_NOT_ASKED, Operation, Resource};
 
 /// An answer to Metadata, and what follows from it.
 #[derive(Debug)]
@@ -41,11 +41,6 @@ pub(crate) fn metadata(
         response: frame(cx, request),
         missing: Vec::new(),
     };
-    let operations = if request.include_topic_authorized_operations {
-        TOPIC_OPERATIONS
-    } else {
-        OPERATIONS_NOT_ASKED
-    };
     let topics = &mut answer.response.topics;
     match &request.topics {
         Some(wanted) if !wants_all(version, request) => {
@@ -64,7 +59,7 @@ pub(crate) fn metadata(
             if by_id {
                 *topics = described_by_id(cx, version, wanted);
             } else {
-                let (described, missing) = described_by_name(cx, version, wanted);
+                let (described, missing) = described_by_name(cx, version, request, wanted);
                 *topics = described;
                 answer.missing = missing;
             }
@@ -74,20 +69,26 @@ pub(crate) fn metadata(
                 .image
                 .topic_ids
                 .values()
-                .filter_map(|id| cx.image.topic(*id));
+                .filter_map(|id| cx.image.topic(*id))
+                .filter(|topic| cx.allows(Operation::Describe, topic.name.as_str()));
             *topics = images.map(|topic| describe(cx, version, topic)).collect();
         }
     }
-    // Of an id that nobody knows there is nothing to be allowed.
-    for topic in topics.iter_mut().filter(|it| it.name.is_some()) {
-        topic.topic_authorized_operations = operations;
+    if request.include_topic_authorized_operations {
+        for topic in topics.iter_mut() {
+            // Of an id that nobody knows, and of what is not shown, nothing is told.
+            let shown = topic.error_code != ErrorCode::TOPIC_AUTHORIZATION_FAILED;
+            if let Some(name) = topic.name.as_deref().filter(|_| shown) {
+                topic.topic_authorized_operations = cx.topic_operations(name);
+            }
+        }
     }
     answer
 }
 
 /// The answer without topics.
 fn frame(cx: &DescribeContext<'_>, request: &MetadataRequest) -> MetadataResponse {
-    let listed = listed_brokers(cx.image, cx.listener_name, cx.node_id);
+    let listed = listed_brokers(cx.image, cx.listener_name(), cx.node_id);
     let brokers = listed.iter().map(|broker| MetadataResponseBroker {
         node_id: broker.id,
         host: broker.host.to_owned(),
@@ -95,7 +96,7 @@ fn frame(cx: &DescribeContext<'_>, request: &MetadataRequest) -> MetadataRespons
         rack: broker.rack.map(str::to_owned),
     });
     let operations = if request.include_cluster_authorized_operations {
-        CLUSTER_OPERATIONS
+        cx.cluster_operations()
     } else {
         OPERATIONS_NOT_ASKED
     };
@@ -131,33 +132,52 @@ fn described_by_id(
     let known = known
         .into_iter()
         .filter_map(|id| cx.image.topic(TopicId::new(id)));
-    unknown
-        .chain(known.map(|topic| describe(cx, version, topic)))
-        .collect()
+    let (shown, hidden): (Vec<_>, Vec<_>) =
+        known.partition(|topic| cx.allows(Operation::Describe, topic.name.as_str()));
+    // An id tells nothing about a topic; its name would.
+    let hidden = hidden.into_iter().map(|topic| MetadataResponseTopic {
+        error_code: ErrorCode::TOPIC_AUTHORIZATION_FAILED,
+        topic_id: topic.id.uuid(),
+        name: None,
+        ..Default::default()
+    });
+    let shown = shown.into_iter().map(|topic| describe(cx, version, topic));
+    unknown.chain(shown).chain(hidden).collect()
 }
 
-/// Topics that are there, then those that are not.
+/// Topics that are there, those that are not, and those that the caller may not make or see. Of
+/// those that are not there, the ones that are to be made.
 fn described_by_name(
     cx: &DescribeContext<'_>,
     version: i16,
+    request: &MetadataRequest,
     wanted: &[MetadataRequestTopic],
 ) -> (Vec<MetadataResponseTopic>, Vec<TopicName>) {
     let mut known = Vec::with_capacity(wanted.len());
     let mut unknown = Vec::new();
+    let mut refused = Vec::new();
     let mut missing = Vec::new();
+    let creates = cx.settings.auto_create_topics && request.allow_auto_topic_creation;
     let mut seen = BTreeSet::new();
     for topic in wanted {
         let name = topic.name.as_deref().unwrap_or_default();
         if !seen.insert(name) {
             continue;
         }
-        if let Some(topic) = cx.image.topic_by_name(name) {
+        let is_shown = cx.allows(Operation::Describe, name);
+        if let Some(topic) = cx.image.topic_by_name(name).filter(|_| is_shown) {
             known.push(describe(cx, version, topic));
+            continue;
+        }
+        if !is_shown || (creates && !may_create(cx, name)) {
+            refused.push(unauthorized(name, is_shown));
             continue;
         }
         let error_code = match TopicName::new(name) {
             Ok(name) => {
-                missing.push(name);
+                if creates {
+                    missing.push(name);
+                }
                 ErrorCode::UNKNOWN_TOPIC_OR_PARTITION
             }
             Err(_) => ErrorCode::INVALID_TOPIC_EXCEPTION,
@@ -170,7 +190,29 @@ fn described_by_name(
         });
     }
     known.append(&mut unknown);
+    refused.sort_by_key(|it: &(bool, MetadataResponseTopic)| !it.0);
+    known.extend(refused.into_iter().map(|(_, topic)| topic));
     (known, missing)
+}
+
+/// Who may make any topic, or this one.
+fn may_create(cx: &DescribeContext<'_>, name: &str) -> bool {
+    let any = cx
+        .authorizer
+        .allows(cx.caller, Operation::Create, Resource::Cluster);
+    any || cx.allows(Operation::Create, name)
+}
+
+/// A topic that the caller may not make (`is_shown`), or not even see. Whether it is there is not
+/// told, nor its id.
+fn unauthorized(name: &str, is_shown: bool) -> (bool, MetadataResponseTopic) {
+    let topic = MetadataResponseTopic {
+        error_code: ErrorCode::TOPIC_AUTHORIZATION_FAILED,
+        name: Some(name.to_owned()),
+        is_internal: is_shown && is_internal(name),
+        ..Default::default()
+    };
+    (is_shown, topic)
 }
 
 fn describe(cx: &DescribeContext<'_>, version: i16, topic: &TopicImage) -> MetadataResponseTopic {

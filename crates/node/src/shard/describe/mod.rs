@@ -4,7 +4,6 @@ mod api_versions;
 mod cluster;
 mod configs;
 mod metadata;
-mod operations;
 mod partitions;
 mod topic_partitions;
 
@@ -19,6 +18,8 @@ pub(crate) use partitions::{is_internal, live_brokers};
 pub(crate) use topic_partitions::describe_topic_partitions;
 
 use super::serving::ServingSettings;
+use crate::authorizer::{Authorizer, Operation, Resource};
+use crate::machine::Caller;
 
 /// What descriptions are made of.
 #[derive(Clone, Copy, Debug)]
@@ -29,6 +30,40 @@ pub(crate) struct DescribeContext<'a> {
     pub(crate) settings: &'a ServingSettings,
     /// This node.
     pub(crate) node_id: NodeId,
-    /// The listener that the request came in on: other brokers are named as they announce it.
-    pub(crate) listener_name: &'a str,
+    /// Who asked: other brokers are named as they announce the listener that the caller came in on.
+    pub(crate) caller: &'a Caller,
+    /// Decides what the caller is shown.
+    pub(crate) authorizer: &'a dyn Authorizer,
+}
+
+impl<'a> DescribeContext<'a> {
+    /// The listener that the request came in on.
+    pub(crate) fn listener_name(&self) -> &'a str {
+        &self.caller.listener_name
+    }
+
+    /// Whether the caller may do `operation` on a topic.
+    pub(crate) fn allows(&self, operation: Operation, topic: &str) -> bool {
+        let resource = Resource::Topic(topic);
+        self.authorizer.allows(self.caller, operation, resource)
+    }
+
+    /// What the caller may do on the cluster; nothing for those who may not even see it.
+    pub(crate) fn cluster_operations(&self) -> i32 {
+        let cluster = Resource::Cluster;
+        if self
+            .authorizer
+            .allows(self.caller, Operation::Describe, cluster)
+        {
+            self.authorizer.operations(self.caller, cluster)
+        } else {
+            0
+        }
+    }
+
+    /// What the caller may do on a topic.
+    pub(crate) fn topic_operations(&self, topic: &str) -> i32 {
+        let resource = Resource::Topic(topic);
+        self.authorizer.operations(self.caller, resource)
+    }
 }

@@ -58,7 +58,7 @@ impl DescribeContext<'_> {
     /// Whether a broker lives and announces the caller's listener.
     pub(crate) fn is_reachable(&self, broker: NodeId) -> bool {
         let broker = self.image.broker(broker);
-        broker.is_some_and(|it| !it.fenced && it.endpoint(self.listener_name).is_some())
+        broker.is_some_and(|it| !it.fenced && it.endpoint(self.listener_name()).is_some())
     }
 
     /// The replicas that cannot serve: their broker is not reachable, or their directory is

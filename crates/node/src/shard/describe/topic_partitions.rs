@@ -11,8 +11,8 @@ use highwater_protocol::messages::{
 use highwater_types::{ErrorCode, TopicName, Uuid};
 
 use super::DescribeContext;
-use super::operations::TOPIC_OPERATIONS;
 use super::partitions::is_internal;
+use crate::authorizer::Operation;
 
 /// Answers DescribeTopicPartitions (KIP-966): topics by rising name, from the cursor on, up to the
 /// smaller of the client's and the broker's limit of partitions.
@@ -29,8 +29,12 @@ pub(crate) fn describe_topic_partitions(
         return invalid(request);
     }
     let names: Vec<&str> = if all {
+        // Topics that the caller may not see are left out here, and refused when it names them.
         let names = cx.image.topic_ids.keys().map(TopicName::as_str);
-        names.filter(|name| *name >= from).collect()
+        let names = names.filter(|name| *name >= from);
+        names
+            .filter(|name| cx.allows(Operation::Describe, name))
+            .collect()
     } else {
         named.into_iter().filter(|name| *name >= from).collect()
     };
@@ -45,8 +49,12 @@ pub(crate) fn describe_topic_partitions(
             response.next_cursor = Some(cursor_at(name, 0));
             break;
         }
+        if !cx.allows(Operation::Describe, name) {
+            response.topics.push(unauthorized(name));
+            continue;
+        }
         let Some(topic) = cx.image.topic_by_name(name) else {
-            response.topics.push(unknown(name));
+            response.topics.push(unknown(cx, name));
             continue;
         };
         let first = cursor
@@ -96,12 +104,12 @@ fn describe(
         topic_id: topic.id.uuid(),
         is_internal: is_internal(topic.name.as_str()),
         partitions,
-        topic_authorized_operations: TOPIC_OPERATIONS,
+        topic_authorized_operations: cx.topic_operations(topic.name.as_str()),
     };
     (described, next)
 }
 
-fn unknown(name: &str) -> DescribeTopicPartitionsResponseTopic {
+fn unknown(cx: &DescribeContext<'_>, name: &str) -> DescribeTopicPartitionsResponseTopic {
     let error_code = match TopicName::new(name) {
         Ok(_) => ErrorCode::UNKNOWN_TOPIC_OR_PARTITION,
         Err(_) => ErrorCode::INVALID_TOPIC_EXCEPTION,
@@ -112,7 +120,16 @@ fn unknown(name: &str) -> DescribeTopicPartitionsResponseTopic {
         topic_id: Uuid::ZERO,
         is_internal: is_internal(name),
         partitions: Vec::new(),
-        topic_authorized_operations: TOPIC_OPERATIONS,
+        topic_authorized_operations: cx.topic_operations(name),
+    }
+}
+
+fn unauthorized(name: &str) -> DescribeTopicPartitionsResponseTopic {
+    DescribeTopicPartitionsResponseTopic {
+        error_code: ErrorCode::TOPIC_AUTHORIZATION_FAILED,
+        name: Some(name.to_owned()),
+        topic_id: Uuid::ZERO,
+        ..Default::default()
     }
 }
 

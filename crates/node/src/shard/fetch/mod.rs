@@ -452,6 +452,7 @@ impl<D: Disk> Shard<D> {
             shards: self.shards,
             image: &self.image,
             partitions: &mut self.partitions,
+            authorizer: self.authorizer.as_ref(),
         };
         (&mut self.fetch, cx)
     }

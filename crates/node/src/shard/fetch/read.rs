@@ -6,6 +6,7 @@ use highwater_types::{
 };
 
 use super::FetchPosition;
+use crate::authorizer::Authorizer;
 use crate::machine::Region;
 use crate::shard::partition::{OnlinePartition, PartitionTable};
 
@@ -85,6 +86,7 @@ pub(crate) struct ReadContext<'a, D: Disk> {
     pub(crate) shards: u16,
     pub(crate) image: &'a MetadataImage,
     pub(crate) partitions: &'a mut PartitionTable<D>,
+    pub(crate) authorizer: &'a dyn Authorizer,
 }
 
 /// Why a partition does not serve a request.

@@ -203,7 +203,7 @@ fn read_all<D: Disk>(
         let name = shared_name(topic.topic);
         for partition in topic.partitions {
             let key = key(topic.topic, &name, partition.partition);
-            let read = match resolve(cx, &key) {
+            let read = match resolve(cx, head, &key) {
                 Ok(at) => cx.read(at, &position(&partition), head.reader, &mut budget),
                 Err(error) => PartitionRead::unknown(error),
             };

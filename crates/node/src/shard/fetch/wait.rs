@@ -11,6 +11,7 @@ use super::part::{FetchPart, FetchRead, FetchWanted};
 use super::read::{Budget, Look, PartitionRead, ReadContext, Reader};
 use super::subscribers::Subscriber;
 use super::{FetchState, PartitionKey, SetId};
+use crate::authorizer::{Operation, Resource};
 use crate::machine::{Caller, Effect, MachineId, Ticket};
 use crate::part::Part;
 use crate::shard::{Effects, owner_shard};
@@ -186,7 +187,7 @@ impl<D: Disk> FetchState<D> {
                 continue;
             };
             let position = state.position;
-            let at = match resolve(cx, &state.key) {
+            let at = match resolve(cx, &waiting.head, &state.key) {
                 Ok(at) => at,
                 Err(error) => {
                     rows.push(Row {
@@ -491,20 +492,33 @@ pub(crate) enum Verdict {
     Complete(Ticket),
 }
 
-/// The partition that a client means.
+/// The partition that a client means, if it may be read by it: by name that is asked before
+/// anything is told of what exists.
 ///
 /// # Errors
-/// UNKNOWN_TOPIC_ID, or UNKNOWN_TOPIC_OR_PARTITION.
+/// UNKNOWN_TOPIC_ID, TOPIC_AUTHORIZATION_FAILED, or UNKNOWN_TOPIC_OR_PARTITION.
 pub(crate) fn resolve<D: Disk>(
-    cx: &mut ReadContext<'_, D>,
+    cx: &ReadContext<'_, D>,
+    head: &FetchHead,
     key: &PartitionKey,
 ) -> Result<TopicIdPartition, ErrorCode> {
+    let is_replica = matches!(head.reader, Reader::Replica(_));
+    if is_replica {
+        check_allowed(cx, head, Operation::ClusterAction, Resource::Cluster)?;
+    }
+    let may_read = |name: &str| match is_replica {
+        true => Ok(()),
+        false => check_allowed(cx, head, Operation::Read, Resource::Topic(name)),
+    };
     let topic = match key {
-        PartitionKey::Id(id) => cx
-            .image
-            .topic(id.topic_id)
-            .ok_or(ErrorCode::UNKNOWN_TOPIC_ID)?,
+        PartitionKey::Id(id) => {
+            let topic = cx.image.topic(id.topic_id);
+            let topic = topic.ok_or(ErrorCode::UNKNOWN_TOPIC_ID)?;
+            may_read(topic.name.as_str())?;
+            topic
+        }
         PartitionKey::Name(name, _) => {
+            may_read(name)?;
             let topic = cx.image.topic_by_name(name);
             topic.ok_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)?
         }
@@ -517,6 +531,19 @@ pub(crate) fn resolve<D: Disk>(
         topic_id: topic.id,
         partition,
     })
+}
+
+fn check_allowed<D: Disk>(
+    cx: &ReadContext<'_, D>,
+    head: &FetchHead,
+    operation: Operation,
+    resource: Resource<'_>,
+) -> Result<(), ErrorCode> {
+    if cx.authorizer.allows(&head.caller, operation, resource) {
+        Ok(())
+    } else {
+        Err(ErrorCode::TOPIC_AUTHORIZATION_FAILED)
+    }
 }
 
 /// Sends a part to a shard.

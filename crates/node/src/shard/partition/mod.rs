@@ -16,7 +16,7 @@ use highwater_types::{ErrorCode, Mono, NodeId, Offset, TopicIdPartition, TopicPa
 pub(crate) use self::settings::{log_config, replica_config, timestamp_type};
 pub use self::table::PartitionTable;
 use super::checkpoints::Lines;
-use super::produce::QueuedAppend;
+use super::produce::HeldAppend;
 use crate::job::LogDirNumber;
 
 /// One partition on this broker.
@@ -46,7 +46,7 @@ pub enum PartitionState<D: Disk> {
         /// Whether the log is being made, which takes moments: appends may wait for it.
         is_new: bool,
         /// Appends that came in the meantime; only while `is_new`.
-        queued: Vec<QueuedAppend>,
+        queued: Vec<HeldAppend>,
     },
     /// The log is open.
     Online(Box<OnlinePartition<D>>),

@@ -2,14 +2,14 @@ use bytes::Bytes;
 use highwater_disk::Disk;
 use highwater_log::{AppendError, Appended, Origin};
 use highwater_metadata::config::TopicSettings;
-use highwater_records::{Compression, Compressor, Validated, ValidationRules};
+use highwater_records::{BatchHeader, Compression, Compressor, Validated, ValidationRules};
 use highwater_replication::Replica;
 use highwater_types::{ErrorCode, Now, Offset, TopicIdPartition};
 
 use super::outcome::{Outcome, Progress};
 use super::purgatory::{Until, Wait};
-use super::{AppendContext, AppendRow, QueuedAppend};
-use crate::job::{BatchPrepared, Job, PrepareBatch, Work};
+use super::{AppendContext, AppendRow, HeldAppend, Stage};
+use crate::job::{BatchPrepared, Job, LogDirNumber, PrepareBatch, Work};
 use crate::journal::{Happening, Level};
 use crate::machine::{Effect, Token};
 use crate::shard::partition::{OnlinePartition, PartitionState, timestamp_type};
@@ -19,19 +19,30 @@ use crate::shard::{Effects, Shard, ShardSettings};
 const QUEUED_APPENDS_MAX: usize = 64;
 /// The first version whose records may be compressed with zstd (KIP-110).
 const ZSTD_SINCE: i16 = 7;
+/// From this version on a leader adds the partition to the transaction by itself (KIP-890).
+const ADDS_TO_TRANSACTION_SINCE: i16 = 12;
 const ACKS_ALL: i16 = -1;
 const ACKS_NONE: i16 = 0;
 
-/// An append whose batch a job prepares.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct PreparedAppend {
-    context: AppendContext,
-    row: u32,
-    id: TopicIdPartition,
+/// What became of an append at one stage.
+enum Step {
+    /// It may go on.
+    On(HeldAppend),
+    /// It waits for an event.
+    Held,
+    /// It is over.
+    Over(Progress),
+}
+
+impl Step {
+    const fn refused(outcome: Outcome) -> Self {
+        Self::Over(Progress::Done(outcome))
+    }
 }
 
 impl<D: Disk> Shard<D> {
-    /// Appends to a partition of this shard, or says why not, or leaves it to a job.
+    /// Appends to a partition of this shard, or says why not, or holds the append until the event
+    /// that it waits for.
     pub(super) fn append_row(
         &mut self,
         now: Now,
@@ -39,9 +50,30 @@ impl<D: Disk> Shard<D> {
         row: AppendRow,
         out: &mut Effects<D>,
     ) -> Progress {
+        self.take_on(now, HeldAppend::new(*context, row), out)
+    }
+
+    /// Takes an append from the stage that it is at as far as it goes now.
+    fn take_on(&mut self, now: Now, mut append: HeldAppend, out: &mut Effects<D>) -> Progress {
+        loop {
+            let step = match append.stage {
+                Stage::Log => self.pass_log(append),
+                Stage::Transaction => pass_transaction(append),
+                Stage::Batch => self.pass_batch(now, append, out),
+            };
+            match step {
+                Step::On(further) => append = further,
+                Step::Held => return Progress::Pending,
+                Step::Over(progress) => return progress,
+            }
+        }
+    }
+
+    fn pass_log(&mut self, mut append: HeldAppend) -> Step {
         let is_closing = self.lifecycle.is_closing();
-        let Some(partition) = self.partitions.find_mut(row.id).filter(|_| !is_closing) else {
-            return Progress::Done(Outcome::refused(ErrorCode::NOT_LEADER_OR_FOLLOWER));
+        let partition = self.partitions.find_mut(append.row.id);
+        let Some(partition) = partition.filter(|_| !is_closing) else {
+            return Step::refused(Outcome::refused(ErrorCode::NOT_LEADER_OR_FOLLOWER));
         };
         if let PartitionState::Opening {
             is_new: true,
@@ -49,62 +81,62 @@ impl<D: Disk> Shard<D> {
         } = &mut partition.state
             && queued.len() < QUEUED_APPENDS_MAX
         {
-            queued.push(QueuedAppend {
-                context: *context,
-                row,
-            });
-            return Progress::Pending;
+            queued.push(append);
+            return Step::Held;
         }
-        let acks_all = context.acks == ACKS_ALL;
-        let checked = partition.online().and_then(|online| {
-            online.replica.check_append(acks_all)?;
-            Ok(online.log.log_start_offset())
-        });
-        let log_start_offset = match checked {
-            Ok(log_start_offset) => log_start_offset,
-            Err(error) => return Progress::Done(Outcome::refused(error)),
+        let acks_all = append.context.acks == ACKS_ALL;
+        let checked = partition
+            .online()
+            .and_then(|online| online.replica.check_append(acks_all));
+        if let Err(error) = checked {
+            return Step::refused(Outcome::refused(error));
+        }
+        append.stage = Stage::Transaction;
+        Step::On(append)
+    }
+
+    fn pass_batch(&mut self, now: Now, append: HeldAppend, out: &mut Effects<D>) -> Step {
+        let HeldAppend { context, row, .. } = &append;
+        let Some(partition) = self.partitions.find(row.id) else {
+            return Step::refused(Outcome::refused(ErrorCode::NOT_LEADER_OR_FOLLOWER));
+        };
+        let log_start_offset = match partition.online() {
+            Ok(online) => online.log.log_start_offset(),
+            Err(error) => return Step::refused(Outcome::refused(error)),
         };
         let rules = rules(now, &partition.settings, &self.settings, context.version);
         match self.produce.validator.validate_inline(&row.records, &rules) {
-            Err(why) => Progress::Done(Outcome::bad_batch(&why, log_start_offset)),
+            Err(why) => Step::refused(Outcome::bad_batch(&why, log_start_offset)),
             Ok(Some(validated)) if !validated.needs_recompression => {
-                self.append_batch(now, context, row.row, row.id, &row.records, &validated, out)
+                Step::Over(self.append_batch(now, context, row, &row.records, &validated, out))
             }
-            Ok(_) => self.prepare_batch(context, row, rules, out),
+            Ok(_) => {
+                let dir = partition.dir;
+                self.prepare_batch(append, dir, rules, out);
+                Step::Held
+            }
         }
     }
 
     fn prepare_batch(
         &mut self,
-        context: &AppendContext,
-        row: AppendRow,
+        append: HeldAppend,
+        dir: LogDirNumber,
         rules: ValidationRules,
         out: &mut Effects<D>,
-    ) -> Progress {
-        let Some(dir) = self.partitions.find(row.id).map(|partition| partition.dir) else {
-            return Progress::Done(Outcome::refused(ErrorCode::NOT_LEADER_OR_FOLLOWER));
-        };
-        let AppendRow { row, id, records } = row;
+    ) {
         let token = self.new_token();
-        self.produce.preparing.insert(
-            token,
-            PreparedAppend {
-                context: *context,
-                row,
-                id,
-            },
-        );
         let compressor = rules.compression.map(Compressor::new).unwrap_or_default();
         let work = Work::PrepareBatch(PrepareBatch {
-            records,
+            records: append.row.records.clone(),
             rules,
             compressor,
         });
+        self.produce.held.insert(token, append);
         out.push(Effect::Job {
             token,
             job: Job { dir, work },
         });
-        Progress::Pending
     }
 
     /// A job has prepared a batch: now it is appended, if the partition still takes it.
@@ -115,35 +147,31 @@ impl<D: Disk> Shard<D> {
         prepared: BatchPrepared,
         out: &mut Effects<D>,
     ) {
-        let append = self
-            .produce
-            .preparing
-            .remove(&token)
-            .expect("a batch that is out");
-        let PreparedAppend { context, row, id } = append;
+        let held = self.produce.held.remove(&token);
+        let HeldAppend { context, row, .. } = held.expect("an append whose batch is out");
         let progress = match prepared {
             Ok((records, validated)) => {
-                self.append_batch(now, &context, row, id, &records, &validated, out)
+                self.append_batch(now, &context, &row, &records, &validated, out)
             }
             Err(why) => {
-                let online = self.partitions.online_mut(id);
+                let online = self.partitions.online_mut(row.id);
                 let start = online.map_or(Offset::NONE, |online| online.log.log_start_offset());
                 Progress::Done(Outcome::bad_batch(&why, start))
             }
         };
-        self.deliver_row(context.key(row), progress, out);
+        self.deliver_row(context.key(row.row), progress, out);
     }
 
     /// Appends what waited for the log to be made.
     pub(crate) fn append_queued(
         &mut self,
         now: Now,
-        queued: Vec<QueuedAppend>,
+        queued: Vec<HeldAppend>,
         out: &mut Effects<D>,
     ) {
-        for QueuedAppend { context, row } in queued {
-            let key = context.key(row.row);
-            let progress = self.append_row(now, &context, row, out);
+        for append in queued {
+            let key = append.context.key(append.row.row);
+            let progress = self.take_on(now, append, out);
             self.deliver_row(key, progress, out);
         }
     }
@@ -151,30 +179,26 @@ impl<D: Disk> Shard<D> {
     /// Refuses what waited for a log that is not going to be made.
     pub(crate) fn refuse_queued(
         &mut self,
-        queued: Vec<QueuedAppend>,
+        queued: Vec<HeldAppend>,
         error: ErrorCode,
         out: &mut Effects<D>,
     ) {
-        for QueuedAppend { context, row } in queued {
+        for HeldAppend { context, row, .. } in queued {
             let progress = Progress::Done(Outcome::refused(error));
             self.deliver_row(context.key(row.row), progress, out);
         }
     }
 
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "a row of a request and its validated batch"
-    )]
     fn append_batch(
         &mut self,
         now: Now,
         context: &AppendContext,
-        row: u32,
-        id: TopicIdPartition,
+        row: &AppendRow,
         records: &Bytes,
         validated: &Validated,
         out: &mut Effects<D>,
     ) -> Progress {
+        let AppendRow { row, id, .. } = *row;
         let is_closing = self.lifecycle.is_closing();
         let Some(partition) = self.partitions.find_mut(id).filter(|_| !is_closing) else {
             return Progress::Done(Outcome::refused(ErrorCode::NOT_LEADER_OR_FOLLOWER));
@@ -336,6 +360,27 @@ fn outcome_of(replica: &Replica, until: Until, end_offset: Offset) -> Option<Err
         Until::HighWatermark => replica.acks_all_outcome(end_offset),
         Until::OwnCopy => replica.own_copy_outcome(end_offset),
     }
+}
+
+/// Without a transaction coordinator no transaction can have been begun here, so nobody vouches
+/// for a transactional batch; any other needs nobody.
+fn pass_transaction(mut append: HeldAppend) -> Step {
+    if !is_transactional(&append.row.records) {
+        append.stage = Stage::Batch;
+        return Step::On(append);
+    }
+    let error = if append.context.version < ADDS_TO_TRANSACTION_SINCE {
+        ErrorCode::TRANSACTION_ABORTABLE
+    } else {
+        ErrorCode::INVALID_TXN_STATE
+    };
+    let message = "this broker does not serve transactions yet";
+    Step::refused(Outcome::explained(error, message))
+}
+
+/// Whether a batch says that it is part of a transaction.
+pub(super) fn is_transactional(records: &[u8]) -> bool {
+    BatchHeader::parse(records).is_ok_and(|header| header.attributes.is_transactional())
 }
 
 /// What a topic and a request demand of a batch.

@@ -19,7 +19,6 @@ use highwater_disk::Disk;
 use highwater_records::Validator;
 use highwater_types::{Millis, Mono, Now, TopicIdPartition};
 
-use self::append::PreparedAppend;
 use self::join::PendingProduce;
 use self::outcome::Progress;
 use self::purgatory::{Purgatory, RowKey};
@@ -35,8 +34,9 @@ pub struct ProduceState {
     requests: BTreeMap<Ticket, PendingProduce>,
     /// Appends to this shard's partitions that wait.
     purgatory: Purgatory,
-    /// Batches that jobs prepare for this shard's partitions.
-    preparing: BTreeMap<Token, PreparedAppend>,
+    /// Appends to this shard's partitions that an event with this token lets go on. Those that
+    /// wait for a new log lie with their partition.
+    held: BTreeMap<Token, HeldAppend>,
     validator: Validator,
 }
 
@@ -79,6 +79,18 @@ pub struct AppendContext {
     pub(crate) timeout: Millis,
 }
 
+impl HeldAppend {
+    /// A row of a request, before its first stage.
+    pub(crate) const fn new(context: AppendContext, row: AppendRow) -> Self {
+        let stage = Stage::Log;
+        Self {
+            context,
+            row,
+            stage,
+        }
+    }
+}
+
 /// One partition of a request.
 #[derive(Clone, Debug)]
 pub struct AppendRow {
@@ -90,11 +102,27 @@ pub struct AppendRow {
     pub(crate) records: Bytes,
 }
 
-/// An append that waits for its partition's log to be made.
+/// An append on its way to the log. It may be held at any [`Stage`]; the event that it waits for
+/// lets it go on from there.
 #[derive(Clone, Debug)]
-pub struct QueuedAppend {
+pub struct HeldAppend {
     pub(crate) context: AppendContext,
     pub(crate) row: AppendRow,
+    pub(crate) stage: Stage,
+}
+
+/// What lies between a row of a request and the log, in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// The partition leads and its log is open. Appends wait here while a new log is made.
+    Log,
+    /// A transactional producer has begun its transaction, and on this partition (KIP-890): an
+    /// append that nobody vouches for could hang after the transaction's end. Whoever has to ask
+    /// waits here.
+    Transaction,
+    /// The batch is valid and in the form that the topic wants. Appends wait here for the job
+    /// that looks at a large batch.
+    Batch,
 }
 
 impl AppendContext {

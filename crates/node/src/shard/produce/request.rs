@@ -1,16 +1,16 @@
 use std::collections::BTreeMap;
 
-use bytes::Bytes;
 use highwater_disk::Disk;
 use highwater_protocol::{ProduceView, Request, TopicKey};
-use highwater_records::BatchHeader;
 use highwater_types::{ErrorCode, Now, PartitionIndex, TopicIdPartition};
 
+use super::append::is_transactional;
 use super::join::{OwnedTopic, PendingProduce};
 use super::outcome::{Outcome, Progress};
 use super::{AppendContext, AppendRow, ProducePart, answer, send};
+use crate::authorizer::{Operation, Resource};
 use crate::journal::{JournalEntry, Level};
-use crate::machine::{Answer, Effect, Incoming};
+use crate::machine::{Answer, Caller, Effect, Incoming};
 use crate::shard::describe::is_internal;
 use crate::shard::{Effects, Shard, owner_shard};
 
@@ -19,11 +19,10 @@ use crate::shard::{Effects, Shard, owner_shard};
 const PARTITIONS_MAX: usize = 100_000;
 /// Kafka's admin tools may write to internal topics under this client id.
 const ADMIN_CLIENT_ID: &str = "__admin_client";
-/// From this version on a leader adds the partition to the transaction by itself (KIP-890).
-const ADDS_TO_TRANSACTION_SINCE: i16 = 12;
 
 /// What is refused for the request as a whole.
-struct Verdict {
+struct Verdict<'a> {
+    caller: &'a Caller,
     all: Option<Outcome>,
     internal_allowed: bool,
 }
@@ -59,7 +58,7 @@ impl<D: Disk> Shard<D> {
             acks: view.acks(),
             timeout: view.timeout(),
         };
-        let verdict = judge(&view, client_id.as_deref());
+        let verdict = self.judge(&view, &caller, client_id.as_deref());
         let rows = self.start_rows(now, &context, &view, &verdict, out);
         let topics: Vec<_> = view
             .topics()
@@ -92,7 +91,7 @@ impl<D: Disk> Shard<D> {
         now: Now,
         context: &AppendContext,
         view: &ProduceView,
-        verdict: &Verdict,
+        verdict: &Verdict<'_>,
         out: &mut Effects<D>,
     ) -> Vec<Progress> {
         let mut rows = Vec::with_capacity(view.partition_count());
@@ -102,10 +101,7 @@ impl<D: Disk> Shard<D> {
                 let number = u32::try_from(rows.len()).expect("fewer than PARTITIONS_MAX rows");
                 let target = match &verdict.all {
                     Some(refused) => Err(refused.clone()),
-                    None => {
-                        let key = topic.topic;
-                        self.target(key, partition.partition, verdict.internal_allowed)
-                    }
+                    None => self.target(topic.topic, partition.partition, verdict),
                 };
                 let started = target.and_then(|id| {
                     let records = partition.records.ok_or_else(no_records)?;
@@ -146,17 +142,22 @@ impl<D: Disk> Shard<D> {
         &self,
         topic: TopicKey<'_>,
         partition: PartitionIndex,
-        internal_allowed: bool,
+        verdict: &Verdict<'_>,
     ) -> Result<TopicIdPartition, Outcome> {
         let unknown = || Outcome::refused(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION);
         let found = match topic {
-            TopicKey::Name(name) => self.image.topic_by_name(name).ok_or_else(unknown)?,
+            TopicKey::Name(name) => {
+                self.check_may_write(verdict, name)?;
+                self.image.topic_by_name(name).ok_or_else(unknown)?
+            }
             TopicKey::Id(id) => {
                 let unknown = || Outcome::refused(ErrorCode::UNKNOWN_TOPIC_ID);
-                self.image.topic(id).ok_or_else(unknown)?
+                let found = self.image.topic(id).ok_or_else(unknown)?;
+                self.check_may_write(verdict, found.name.as_str())?;
+                found
             }
         };
-        if !internal_allowed && is_internal(found.name.as_str()) {
+        if !verdict.internal_allowed && is_internal(found.name.as_str()) {
             let message = format!("clients do not write to {}", found.name);
             return Err(Outcome::explained(
                 ErrorCode::INVALID_TOPIC_EXCEPTION,
@@ -173,47 +174,59 @@ impl<D: Disk> Shard<D> {
     }
 }
 
-/// What is wrong with the request as a whole.
-fn judge(view: &ProduceView, client_id: Option<&str>) -> Verdict {
-    let internal_allowed = client_id == Some(ADMIN_CLIENT_ID);
-    let all = if view.timeout_ms() < 0 {
-        let message = format!("timeout {} ms is negative", view.timeout_ms());
-        Some(Outcome::explained(ErrorCode::INVALID_REQUEST, message))
-    } else if !is_transactional(view) {
-        None
-    } else if view.transactional_id().is_none() {
-        let message = "a transactional batch needs a transactional id in its request";
-        Some(Outcome::explained(
-            ErrorCode::TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
-            message,
-        ))
-    } else {
-        // Without a coordinator no transaction can have been begun here.
-        let error = if view.version() < ADDS_TO_TRANSACTION_SINCE {
-            ErrorCode::TRANSACTION_ABORTABLE
+impl<D: Disk> Shard<D> {
+    fn check_may_write(&self, verdict: &Verdict<'_>, topic: &str) -> Result<(), Outcome> {
+        let resource = Resource::Topic(topic);
+        if self.allows(verdict.caller, Operation::Write, resource) {
+            Ok(())
         } else {
-            ErrorCode::INVALID_TXN_STATE
-        };
-        Some(Outcome::explained(
-            error,
-            "this broker does not serve transactions yet",
-        ))
-    };
-    Verdict {
-        all,
-        internal_allowed,
+            Err(Outcome::refused(ErrorCode::TOPIC_AUTHORIZATION_FAILED))
+        }
     }
-}
 
-/// Whether any partition's batch says that it is part of a transaction.
-fn is_transactional(view: &ProduceView) -> bool {
-    let is_transactional = |records: Bytes| {
-        BatchHeader::parse(&records).is_ok_and(|header| header.attributes.is_transactional())
-    };
-    view.topics()
-        .flat_map(|topic| topic.partitions)
-        .filter_map(|partition| partition.records)
-        .any(is_transactional)
+    /// What is wrong with the request as a whole.
+    fn judge<'a>(
+        &self,
+        view: &ProduceView,
+        caller: &'a Caller,
+        client_id: Option<&str>,
+    ) -> Verdict<'a> {
+        let internal_allowed = client_id == Some(ADMIN_CLIENT_ID);
+        let all = if view.timeout_ms() < 0 {
+            let message = format!("timeout {} ms is negative", view.timeout_ms());
+            Some(Outcome::explained(ErrorCode::INVALID_REQUEST, message))
+        } else if self.may_produce(view, caller) {
+            None
+        } else {
+            let message =
+                "a transactional batch needs a transactional id that its producer may write to";
+            Some(Outcome::explained(
+                ErrorCode::TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+                message,
+            ))
+        };
+        Verdict {
+            caller,
+            all,
+            internal_allowed,
+        }
+    }
+
+    /// Whether the caller may write to the transactional id, if any batch is part of a
+    /// transaction.
+    fn may_produce(&self, view: &ProduceView, caller: &Caller) -> bool {
+        let mut records = view
+            .topics()
+            .flat_map(|topic| topic.partitions)
+            .filter_map(|partition| partition.records);
+        if !records.any(|it| is_transactional(&it)) {
+            return true;
+        }
+        view.transactional_id().is_some_and(|id| {
+            let resource = Resource::TransactionalId(id);
+            self.allows(caller, Operation::Write, resource)
+        })
+    }
 }
 
 /// Null records: Kafka 4.4 runs into a null pointer and never answers. We do.
