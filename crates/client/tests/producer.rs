@@ -216,6 +216,70 @@ async fn many_in_flight_survive_a_refusal_in_front_of_them() {
     assert_eq!(broker.values(0), kept);
 }
 
+/// KIP-126: with others in flight, idempotent or not, compressed or not.
+#[tokio::test]
+async fn a_batch_too_large_for_its_broker_is_split_until_it_fits() {
+    let codes = [
+        ErrorCode::MESSAGE_TOO_LARGE,
+        ErrorCode::RECORD_LIST_TOO_LARGE,
+    ];
+    for (idempotent, codec) in [
+        (true, Compression::None),
+        (true, Compression::Lz4),
+        (false, Compression::None),
+    ] {
+        for code in codes {
+            let broker = FakeBroker::usual(1).await;
+            broker.state.lock().unwrap().log.batch_max = Some((700, code));
+            let client = broker.client().await;
+            let config = ProducerConfig {
+                batch_size: 8_000,
+                compressor: Compressor::new(codec),
+                acks: if idempotent { Acks::All } else { Acks::Leader },
+                // Without sequences only one at a time is sure to keep the order.
+                max_in_flight: if idempotent { 5 } else { 1 },
+                ..config()
+            };
+            let producer = Producer::new(&client, config).unwrap();
+            let values: Vec<String> = (0..300_u64)
+                .map(|n| format!("{n} {:x}", n.wrapping_mul(0x9e37_79b9_7f4a_7c15)))
+                .collect();
+            let deliveries = send_all(&producer, &values).await;
+            producer.flush().await;
+            for (delivery, offset) in deliveries.into_iter().zip(0..) {
+                let metadata = delivery.wait().await.unwrap();
+                assert_eq!(metadata.offset.unwrap().raw(), offset, "{codec}");
+            }
+            assert_eq!(broker.values(0), values, "{codec} {code}");
+            producer.close(Millis::new(5_000)).await.unwrap();
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_is_too_large_by_itself_fails_alone_and_the_rest_of_its_batch_goes() {
+    let broker = FakeBroker::usual(1).await;
+    let limit = Some((700, ErrorCode::MESSAGE_TOO_LARGE));
+    broker.state.lock().unwrap().log.batch_max = limit;
+    let client = broker.client().await;
+    let config = ProducerConfig {
+        linger: Millis::new(60_000),
+        ..config()
+    };
+    let producer = Producer::new(&client, config).unwrap();
+    let mut values: Vec<_> = (0..10).map(|n| format!("value {n}")).collect();
+    values[4] = "x".repeat(1_000);
+    let deliveries = send_all(&producer, &values).await;
+    producer.flush().await;
+    for (delivery, n) in deliveries.into_iter().zip(0..) {
+        let code = delivery.wait().await.err().and_then(|why| why.code());
+        let expected = (n == 4).then_some(ErrorCode::MESSAGE_TOO_LARGE);
+        assert_eq!(code, expected, "record {n}");
+    }
+    values.remove(4);
+    assert_eq!(broker.values(0), values);
+}
+
 #[tokio::test]
 async fn acks_0_is_done_once_written_and_acks_1_has_no_sequences() {
     for acks in [Acks::None, Acks::Leader] {

@@ -2,9 +2,9 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use highwater_records::{ProducerStamp, RecordHeader};
 use highwater_types::{ProducerEpoch, ProducerId, WallMs};
-use tokio::sync::watch;
 
-use super::batch::{Delivery, Outcome, ProducerBatch};
+use super::batch::ProducerBatch;
+use super::delivery::{Delivery, Outcomes};
 use super::partitioner::Partitioner;
 use crate::offsets::PartitionName;
 
@@ -29,7 +29,7 @@ pub(super) struct Queue {
     /// Base sequences (or counts, without idempotence) of the batches on their way.
     pub(super) in_flight: BTreeSet<i64>,
     /// What tells when the batches on their way are done.
-    pub(super) outcomes_in_flight: Vec<watch::Receiver<Option<Outcome>>>,
+    pub(super) outcomes_in_flight: Vec<Outcomes>,
     pub(super) sequences: Sequences,
 }
 
@@ -110,7 +110,7 @@ impl Accumulator {
     }
 
     /// What tells when everything that is here now is done.
-    pub(super) fn outcomes(&self) -> Vec<watch::Receiver<Option<Outcome>>> {
+    pub(super) fn outcomes(&self) -> Vec<Outcomes> {
         let queues = self.queues.values();
         queues
             .flat_map(|queue| {

@@ -3,45 +3,14 @@ use highwater_records::{
     BATCH_HEADER_BYTES, Batch, BatchBuilder, BatchOptions, Compression, Compressor, ProducerStamp,
     RecordHeader,
 };
-use highwater_types::{Offset, PartitionIndex, WallMs};
+use highwater_types::WallMs;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::pool::PooledBuffer;
+use super::delivery::{Delivery, Outcome};
+use super::pool::{PooledBuffer, Room};
 use crate::error::ClientError;
 use crate::offsets::PartitionName;
-
-/// Where a record ended up.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RecordMetadata {
-    /// The topic.
-    pub topic: String,
-    /// The partition.
-    pub partition: PartitionIndex,
-    /// The record's offset; `None` with acks=0, and for a duplicate too old for the broker to
-    /// remember.
-    pub offset: Option<Offset>,
-    /// The record's timestamp: the broker's on a `LogAppendTime` topic.
-    pub timestamp: WallMs,
-}
-
-/// A record on its way.
-#[derive(Clone, Debug)]
-pub struct Delivery {
-    partition: PartitionName,
-    outcome: watch::Receiver<Option<Outcome>>,
-    index: i32,
-    timestamp: WallMs,
-}
-
-/// What became of a batch.
-pub(super) type Outcome = Result<Acknowledged, ClientError>;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Acknowledged {
-    pub(super) base_offset: Option<Offset>,
-    pub(super) log_append_time: Option<WallMs>,
-}
 
 /// A batch that is being filled, waits, or is on its way.
 pub(super) struct ProducerBatch {
@@ -50,6 +19,8 @@ pub(super) struct ProducerBatch {
     /// Not before this: a pause after a failure.
     pub(super) not_before: Instant,
     pub(super) attempts: u32,
+    /// Attempts that ended in a split, which do not count against `retries`.
+    pub(super) attempts_forgiven: u32,
     pub(super) last_error: Option<ClientError>,
     /// Given at the first attempt; a retry must have the same.
     pub(super) stamp: Option<ProducerStamp>,
@@ -67,33 +38,10 @@ enum Records {
     Encoded {
         bytes: Bytes,
         stamp: ProducerStamp,
+        /// What the bytes count against, whoever holds them.
+        room: Room,
     },
     Taken,
-}
-
-impl Delivery {
-    /// Waits until the record is acknowledged or given up.
-    ///
-    /// # Errors
-    /// Why it was given up. It may be in the log all the same when the reason is a lost
-    /// connection or a time-out.
-    pub async fn wait(mut self) -> Result<RecordMetadata, ClientError> {
-        let outcome = match self.outcome.wait_for(Option::is_some).await {
-            Ok(outcome) => outcome.clone(),
-            Err(_) => None,
-        };
-        let Acknowledged {
-            base_offset,
-            log_append_time,
-        } = outcome.unwrap_or(Err(ClientError::ProducerClosed))?;
-        let (topic, partition) = self.partition;
-        Ok(RecordMetadata {
-            topic,
-            partition,
-            offset: base_offset.map(|base| base.plus(i64::from(self.index))),
-            timestamp: log_append_time.unwrap_or(self.timestamp),
-        })
-    }
 }
 
 impl ProducerBatch {
@@ -105,6 +53,7 @@ impl ProducerBatch {
             created: now,
             not_before: now,
             attempts: 0,
+            attempts_forgiven: 0,
             last_error: None,
             stamp: None,
             records: Records::Open {
@@ -138,12 +87,8 @@ impl ProducerBatch {
         builder.append(timestamp, key, value, headers).ok()?;
         let index = self.record_count;
         self.record_count += 1;
-        Some(Delivery {
-            partition: self.partition.clone(),
-            outcome: self.outcome.subscribe(),
-            index,
-            timestamp,
-        })
+        let (partition, outcome) = (self.partition.clone(), self.outcome.subscribe());
+        Some(Delivery::new(partition, outcome, index, timestamp))
     }
 
     /// Whether another record of usual size has no room.
@@ -209,6 +154,7 @@ impl ProducerBatch {
                     buffer.bytes_mut().extend_from_slice(scratch);
                 }
                 Records::Encoded {
+                    room: buffer.room(),
                     bytes: Bytes::from_owner(buffer),
                     stamp,
                 }
@@ -216,9 +162,11 @@ impl ProducerBatch {
             Records::Encoded {
                 bytes,
                 stamp: before,
+                room,
             } if before != stamp => Records::Encoded {
                 bytes: restamped(&bytes, stamp),
                 stamp,
+                room,
             },
             records => records,
         };
@@ -227,6 +175,38 @@ impl ProducerBatch {
             Records::Encoded { bytes, .. } => Ok(bytes.clone()),
             Records::Open { .. } | Records::Taken => Err(ClientError::ProducerClosed),
         }
+    }
+
+    /// The batch's bytes, once it was encoded.
+    pub(super) fn encoded(&self) -> Option<&[u8]> {
+        match &self.records {
+            Records::Encoded { bytes, .. } => Some(bytes),
+            Records::Open { .. } | Records::Taken => None,
+        }
+    }
+
+    /// A closed batch of some of this one's records, which were sent. It counts against the
+    /// memory that this one holds.
+    pub(super) fn part(&self, builder: BatchBuilder, stamp: Option<ProducerStamp>) -> Option<Self> {
+        let Records::Encoded { room, .. } = &self.records else {
+            return None;
+        };
+        Some(Self {
+            partition: self.partition.clone(),
+            created: self.created,
+            not_before: self.not_before,
+            attempts: self.attempts,
+            attempts_forgiven: self.attempts,
+            last_error: self.last_error.clone(),
+            stamp,
+            record_count: builder.record_count(),
+            records: Records::Open {
+                capacity: builder.size_bytes(),
+                builder,
+                buffer: room.buffer(),
+            },
+            outcome: watch::Sender::new(None),
+        })
     }
 
     /// Tells everybody who waits for one of the batch's records.
@@ -241,7 +221,7 @@ impl ProducerBatch {
 
 impl Drop for ProducerBatch {
     fn drop(&mut self) {
-        self.complete(Err(ClientError::ProducerClosed));
+        self.complete(Outcome::Failed(ClientError::ProducerClosed));
     }
 }
 

@@ -9,8 +9,9 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 
 use super::accumulator::Accumulator;
-use super::batch::{Delivery, ProducerBatch};
+use super::batch::ProducerBatch;
 use super::config::ProducerConfig;
+use super::delivery::{Delivery, settled};
 use super::pool::BufferPool;
 use super::sender::Sender;
 use crate::cluster::Client;
@@ -168,8 +169,8 @@ impl Producer {
         };
         let _flushing = Flushing(&self.shared);
         self.shared.wake.notify_one();
-        for mut outcome in outcomes {
-            drop(outcome.wait_for(Option::is_some).await);
+        for outcome in outcomes {
+            settled(outcome).await;
         }
     }
 

@@ -3,12 +3,14 @@
 mod accumulator;
 mod batch;
 mod config;
+mod delivery;
 mod handle;
 mod outcomes;
 mod partitioner;
 mod pool;
 mod sender;
+mod split;
 
-pub use self::batch::{Delivery, RecordMetadata};
 pub use self::config::{Acks, ProducerConfig};
+pub use self::delivery::{Delivery, RecordMetadata};
 pub use self::handle::{Producer, ProducerRecord};

@@ -8,7 +8,8 @@ use highwater_types::{ErrorCode, LeaderEpoch, Offset, Uuid, WallMs};
 use tokio::time::Instant;
 
 use super::accumulator::{Queue, Sequences};
-use super::batch::{Acknowledged, ProducerBatch};
+use super::batch::ProducerBatch;
+use super::delivery::{Acknowledged, Outcome};
 use super::sender::{Sender, Sent, expired, is_about_leader};
 use crate::config::duration;
 use crate::error::ClientError;
@@ -20,6 +21,8 @@ enum Fate {
     Again(ClientError),
     /// Once more in a new epoch of the producer: the leader does not know this one any more.
     AgainAnew(ClientError),
+    /// In smaller batches.
+    Split(ClientError),
     GivenUp(ClientError),
 }
 
@@ -84,18 +87,12 @@ impl Sender {
         let topic = batch.partition.0.clone();
         let (why, anew) = match fate {
             Fate::Done(acknowledged) => {
-                batch.complete(Ok(acknowledged));
+                batch.complete(Outcome::Acknowledged(acknowledged));
                 self.all_is_well();
                 return forget_done(queue);
             }
-            Fate::GivenUp(why) => {
-                if batch.stamp.is_some_and(|stamp| stamp.id.is_some()) {
-                    queue.sequences.needs_new_epoch = true;
-                }
-                tracing::debug!(partition = %batch.partition.1, topic, %why, "given up");
-                batch.complete(Err(why));
-                return forget_done(queue);
-            }
+            Fate::Split(why) => return split(batch, why, queue),
+            Fate::GivenUp(why) => return give_up(batch, why, queue),
             Fate::Again(why) => (why, false),
             Fate::AgainAnew(why) => (why, true),
         };
@@ -106,14 +103,14 @@ impl Sender {
         let limit = shared.config.delivery_timeout;
         let pause = duration(shared.client.config().backoff(batch.attempts));
         let is_late = now + pause >= batch.created + duration(limit);
-        if batch.attempts > shared.config.retries || is_late {
+        if batch.attempts - batch.attempts_forgiven > shared.config.retries || is_late {
             queue.sequences.needs_new_epoch |= has_sequence(&queue.sequences);
             let why = if is_late {
                 expired(&batch.partition, limit, Some(why))
             } else {
                 why
             };
-            batch.complete(Err(why));
+            batch.complete(Outcome::Failed(why));
         } else {
             tracing::debug!(attempts = batch.attempts, %why, "batch is tried again");
             batch.not_before = now + pause;
@@ -122,6 +119,36 @@ impl Sender {
         }
         forget_done(queue);
     }
+}
+
+/// Puts a batch back in two, to be sent right away.
+fn split(batch: ProducerBatch, why: ClientError, queue: &mut Queue) {
+    match batch.split() {
+        Ok(halves) => {
+            for mut half in halves {
+                tracing::debug!(records = half.record_count(), %why, "batch is split");
+                half.last_error = Some(why.clone());
+                queue.put_back(half);
+            }
+            forget_done(queue);
+        }
+        Err(whole) => give_up(*whole, why, queue),
+    }
+}
+
+fn give_up(mut batch: ProducerBatch, why: ClientError, queue: &mut Queue) {
+    if batch.stamp.is_some_and(|stamp| stamp.id.is_some()) {
+        queue.sequences.needs_new_epoch = true;
+    }
+    let (topic, partition) = &batch.partition;
+    tracing::debug!(%partition, topic, %why, "given up");
+    batch.complete(Outcome::Failed(why));
+    forget_done(queue);
+}
+
+/// Whether a code means that fewer records in one batch may be taken.
+fn is_about_size(code: ErrorCode) -> bool {
+    code == ErrorCode::MESSAGE_TOO_LARGE || code == ErrorCode::RECORD_LIST_TOO_LARGE
 }
 
 const fn has_sequence(sequences: &Sequences) -> bool {
@@ -165,6 +192,9 @@ fn fate_of(
     let (topic, index) = &batch.partition;
     let what = format!("produce to {topic}-{index}");
     let why = ClientError::refused(what, code, told(result));
+    if is_about_size(code) && batch.record_count() > 1 {
+        return Fate::Split(why);
+    }
     let is_stamped = batch.stamp.is_some_and(|stamp| stamp.id.is_some());
     if code == ErrorCode::OUT_OF_ORDER_SEQUENCE_NUMBER && is_stamped {
         // Something before it is not in the log: it will be tried again before this one, or was

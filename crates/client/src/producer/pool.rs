@@ -22,8 +22,16 @@ pub(super) struct BufferPool {
 pub(super) struct PooledBuffer {
     /// Invariant: never grows beyond what was asked for.
     buffer: Vec<u8>,
+    room: Room,
+    /// Whether it is one of those that are used again.
+    is_usual: bool,
+}
+
+/// A part of the pool's memory. It comes back when the last clone is dropped.
+#[derive(Clone)]
+pub(super) struct Room {
     pool: Arc<BufferPool>,
-    _room: OwnedSemaphorePermit,
+    _permit: Arc<OwnedSemaphorePermit>,
 }
 
 impl BufferPool {
@@ -70,7 +78,10 @@ impl BufferPool {
                     .map_err(|_| ClientError::ProducerClosed)
             }
         };
-        let room = acquired?;
+        let room = Room {
+            pool: self.clone(),
+            _permit: Arc::new(acquired?),
+        };
         let reused = if size_bytes == self.batch_size {
             self.lock_free().pop()
         } else {
@@ -78,9 +89,9 @@ impl BufferPool {
         };
         let buffer = reused.unwrap_or_else(|| Vec::with_capacity(size_bytes));
         Ok(PooledBuffer {
+            is_usual: buffer.capacity() == self.batch_size,
             buffer,
-            pool: self.clone(),
-            _room: room,
+            room,
         })
     }
 
@@ -108,7 +119,23 @@ impl Drop for Waits<'_> {
     }
 }
 
+impl Room {
+    /// A buffer without memory of its own, for a part of what this room was taken for.
+    pub(super) fn buffer(&self) -> PooledBuffer {
+        PooledBuffer {
+            buffer: Vec::new(),
+            room: self.clone(),
+            is_usual: false,
+        }
+    }
+}
+
 impl PooledBuffer {
+    /// What its bytes count against.
+    pub(super) fn room(&self) -> Room {
+        self.room.clone()
+    }
+
     /// Lends the buffer out to be written to; [`PooledBuffer::put`] gives it back.
     pub(super) fn borrow(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.buffer)
@@ -136,9 +163,10 @@ impl AsRef<[u8]> for PooledBuffer {
 impl Drop for PooledBuffer {
     fn drop(&mut self) {
         let mut buffer = std::mem::take(&mut self.buffer);
-        if buffer.capacity() == self.pool.batch_size {
+        let pool = &self.room.pool;
+        if self.is_usual && buffer.capacity() == pool.batch_size {
             buffer.clear();
-            self.pool.lock_free().push(buffer);
+            pool.lock_free().push(buffer);
         }
     }
 }

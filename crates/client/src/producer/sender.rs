@@ -13,6 +13,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 use super::accumulator::Queue;
 use super::batch::ProducerBatch;
 use super::config::Acks;
+use super::delivery::Outcome;
 use super::handle::Shared;
 use crate::config::duration;
 use crate::error::ClientError;
@@ -216,7 +217,7 @@ impl Sender {
             }
             if !why.is_retriable() {
                 for mut batch in queue.batches.drain(..) {
-                    batch.complete(Err(why.clone()));
+                    batch.complete(Outcome::Failed(why.clone()));
                 }
             }
         }
@@ -469,7 +470,7 @@ impl Sender {
                     queue.sequences.needs_new_epoch = true;
                 }
                 let why = expired(&batch.partition, limit, batch.last_error.take());
-                batch.complete(Err(why));
+                batch.complete(Outcome::Failed(why));
             }
         }
     }

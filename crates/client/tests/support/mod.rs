@@ -86,6 +86,8 @@ pub struct FakeLog {
     pub leader_epoch: i32,
     next_producer_id: i64,
     pub sessions: i32,
+    /// Larger batches are refused, with this code.
+    pub batch_max: Option<(usize, ErrorCode)>,
     session: BTreeMap<i32, (i64, i32)>,
 }
 
@@ -420,6 +422,10 @@ impl FakeLog {
             answer.error_code = ErrorCode::UNKNOWN_TOPIC_OR_PARTITION;
             return answer;
         };
+        if let Some((_, code)) = self.batch_max.filter(|(max, _)| bytes.len() > *max) {
+            answer.error_code = code;
+            return answer;
+        }
         let rules = ValidationRules {
             now: WallMs::new(i64::MAX / 2),
             ..Default::default()
