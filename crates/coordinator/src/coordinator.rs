@@ -1,4 +1,4 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use highwater_types::{Mono, Now, Offset, ProducerEpoch, ProducerId, TopicId, TopicName};
@@ -6,6 +6,8 @@ use highwater_types::{Mono, Now, Offset, ProducerEpoch, ProducerId, TopicId, Top
 use crate::appender::Appender;
 use crate::group::Group;
 use crate::ids::{GroupId, RequestId};
+use crate::load;
+use crate::offsets::Pool;
 use crate::output::Output;
 use crate::random::Random;
 use crate::record::{ReplayError, ReplayedAt};
@@ -29,6 +31,13 @@ pub struct Coordinator {
     pub(crate) random: Random,
     pub(crate) timers: Timers,
     pub(crate) groups: BTreeMap<GroupId, Group>,
+    /// Texts that committed offsets share.
+    pub(crate) pool: Pool,
+    /// Whose offsets each open transaction would commit.
+    pub(crate) open_transactions: BTreeMap<ProducerId, BTreeSet<GroupId>>,
+    /// Exclusive end of the newest record that took a group away: an answer that finds no group
+    /// depends on it.
+    pub(crate) removed_end: Offset,
 }
 
 /// Who sent a request.
@@ -57,6 +66,9 @@ impl Coordinator {
             random: Random::new(seed),
             timers: Timers::default(),
             groups: BTreeMap::new(),
+            pool: Pool::default(),
+            open_transactions: BTreeMap::new(),
+            removed_end: Offset::ZERO,
         }
     }
 
@@ -75,8 +87,7 @@ impl Coordinator {
         key: &[u8],
         value: Option<&[u8]>,
     ) -> Result<(), ReplayError> {
-        let _ = (at, key, value);
-        unimplemented!()
+        load::replay(self, at, key, value)
     }
 
     /// Loading: the end of a transaction, from a control batch whose exclusive end is `end`.
@@ -87,8 +98,9 @@ impl Coordinator {
         committed: bool,
         end: Offset,
     ) {
-        let _ = (producer_id, producer_epoch, committed, end);
-        unimplemented!()
+        // The epoch fences nothing here: there is one open transaction for a producer id.
+        let _ = producer_epoch;
+        load::replay_transaction_end(self, producer_id, committed, end);
     }
 
     /// The log is replayed up to its end: the sessions of the loaded members begin.

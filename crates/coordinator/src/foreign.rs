@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use highwater_records::stored::GroupRecord;
-use highwater_types::{ErrorCode, Offset};
+use highwater_types::ErrorCode;
 
 use crate::answer::GroupState;
 use crate::offset_request::OffsetCommitRequest;
@@ -60,8 +60,7 @@ impl GroupType {
 /// One record of a group of another type.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ForeignRecord {
-    pub(crate) group: GroupId,
-    pub(crate) group_type: GroupType,
+    group_type: GroupType,
     /// As it is in the log: a tombstone needs nothing else.
     pub(crate) key: Bytes,
     /// Where its tombstone stands among those of the group: the group itself goes last.
@@ -73,26 +72,42 @@ pub(crate) struct ForeignRecord {
 /// What of a record matters here.
 #[derive(Clone, Debug, PartialEq)]
 enum Part {
-    Group { epoch: Option<i32> },
-    Assignment { epoch: Option<i32> },
-    Member { id: String, topics: Option<Vec<String>> },
-    Current { id: String, epoch: Option<(i32, bool)> },
-    Topology { topics: Option<Vec<String>> },
+    Group {
+        epoch: Option<i32>,
+    },
+    Assignment {
+        epoch: Option<i32>,
+    },
+    Member {
+        id: String,
+        topics: Option<Vec<String>>,
+    },
+    Current {
+        id: String,
+        epoch: Option<(i32, bool)>,
+    },
+    Topology {
+        topics: Option<Vec<String>>,
+    },
     Other,
 }
 
 impl ForeignRecord {
-    /// `None` for a record that is not one of these groups'.
-    pub(crate) fn new(key: &[u8], record: GroupRecord) -> Option<Self> {
+    /// The record, and whose it is. `None` for a record that is not one of these groups'.
+    pub(crate) fn new(key: &[u8], record: GroupRecord) -> Option<(GroupId, Self)> {
         let (group, group_type, rank, is_tombstone, part) = dissect(record)?;
-        Some(Self {
-            group: group.into(),
+        let record = Self {
             group_type,
             key: Bytes::copy_from_slice(key),
             rank,
             is_tombstone,
             part,
-        })
+        };
+        Some((group.into(), record))
+    }
+
+    pub(crate) const fn is_tombstone(&self) -> bool {
+        self.is_tombstone
     }
 }
 
@@ -104,34 +119,46 @@ fn dissect(record: GroupRecord) -> Option<Dissected> {
     // The ranks are the order of Kafka's own tombstones.
     Some(match record {
         R::ConsumerGroupCurrentMemberAssignment(k, v) => {
-            let epoch = v.as_ref().map(|v| (v.member_epoch, v.state == MEMBER_STATE_STABLE));
+            let epoch = v
+                .as_ref()
+                .map(|v| (v.member_epoch, v.state == MEMBER_STATE_STABLE));
             current(k.group_id, Consumer, k.member_id, epoch)
         }
         R::ConsumerGroupTargetAssignmentMember(k, v) => other(k.group_id, Consumer, 1, v.is_none()),
         R::ConsumerGroupTargetAssignmentMetadata(k, v) => {
             assignment(k.group_id, Consumer, v.map(|v| v.assignment_epoch))
         }
-        R::ConsumerGroupMemberMetadata(k, v) => {
-            member(k.group_id, Consumer, k.member_id, v.map(|v| v.subscribed_topic_names))
-        }
+        R::ConsumerGroupMemberMetadata(k, v) => member(
+            k.group_id,
+            Consumer,
+            k.member_id,
+            v.map(|v| v.subscribed_topic_names),
+        ),
         R::ConsumerGroupRegularExpression(k, v) => other(k.group_id, Consumer, 4, v.is_none()),
         R::ConsumerGroupPartitionMetadata(k, v) => other(k.group_id, Consumer, 5, v.is_none()),
         R::ConsumerGroupMetadata(k, v) => group(k.group_id, Consumer, v.map(|v| v.epoch)),
         R::ShareGroupCurrentMemberAssignment(k, v) => {
-            let epoch = v.as_ref().map(|v| (v.member_epoch, v.state == MEMBER_STATE_STABLE));
+            let epoch = v
+                .as_ref()
+                .map(|v| (v.member_epoch, v.state == MEMBER_STATE_STABLE));
             current(k.group_id, Share, k.member_id, epoch)
         }
         R::ShareGroupTargetAssignmentMember(k, v) => other(k.group_id, Share, 1, v.is_none()),
         R::ShareGroupTargetAssignmentMetadata(k, v) => {
             assignment(k.group_id, Share, v.map(|v| v.assignment_epoch))
         }
-        R::ShareGroupMemberMetadata(k, v) => {
-            member(k.group_id, Share, k.member_id, v.map(|v| v.subscribed_topic_names))
-        }
+        R::ShareGroupMemberMetadata(k, v) => member(
+            k.group_id,
+            Share,
+            k.member_id,
+            v.map(|v| v.subscribed_topic_names),
+        ),
         R::ShareGroupStatePartitionMetadata(k, v) => other(k.group_id, Share, 5, v.is_none()),
         R::ShareGroupMetadata(k, v) => group(k.group_id, Share, v.map(|v| v.epoch)),
         R::StreamsGroupCurrentMemberAssignment(k, v) => {
-            let epoch = v.as_ref().map(|v| (v.member_epoch, v.state == MEMBER_STATE_STABLE));
+            let epoch = v
+                .as_ref()
+                .map(|v| (v.member_epoch, v.state == MEMBER_STATE_STABLE));
             current(k.group_id, Streams, k.member_id, epoch)
         }
         R::StreamsGroupTargetAssignmentMember(k, v) => other(k.group_id, Streams, 1, v.is_none()),
@@ -144,7 +171,13 @@ fn dissect(record: GroupRecord) -> Option<Dissected> {
         R::StreamsGroupTopology(k, v) => {
             let topics = v.map(|v| v.subtopologies.into_iter().flat_map(|s| s.source_topics));
             let topics = topics.map(Iterator::collect::<Vec<_>>);
-            (k.group_id, Streams, 5, topics.is_none(), Part::Topology { topics })
+            (
+                k.group_id,
+                Streams,
+                5,
+                topics.is_none(),
+                Part::Topology { topics },
+            )
         }
         R::StreamsGroupMetadata(k, v) => group(k.group_id, Streams, v.map(|v| v.epoch)),
         R::LegacyOffsetCommit(..) | R::OffsetCommit(..) | R::GroupMetadata(..) => return None,
@@ -182,8 +215,6 @@ pub(crate) struct ForeignGroup {
     source_topics: Option<BTreeSet<String>>,
     /// The keys of all its records that are not tombstones, in the order of their tombstones.
     keys: BTreeSet<(u8, Bytes)>,
-    /// Exclusive end of its newest record.
-    pub(crate) newest: Offset,
 }
 
 /// A member of a group of another type.
@@ -205,7 +236,6 @@ impl ForeignGroup {
             members: BTreeMap::new(),
             source_topics: None,
             keys: BTreeSet::new(),
-            newest: Offset::ZERO,
         }
     }
 
@@ -248,9 +278,14 @@ impl ForeignGroup {
         match self.group_type {
             GroupType::Streams => {
                 !self.is_empty()
-                    && self.source_topics.as_ref().is_some_and(|it| it.contains(topic))
+                    && self
+                        .source_topics
+                        .as_ref()
+                        .is_some_and(|it| it.contains(topic))
             }
-            _ => self.known_members().any(|member| member.topics.contains(topic)),
+            _ => self
+                .known_members()
+                .any(|member| member.topics.contains(topic)),
         }
     }
 
@@ -261,10 +296,9 @@ impl ForeignGroup {
     }
 
     /// The tombstones that take the group away.
-    pub(crate) fn tombstones(&self, group: &GroupId) -> Vec<Record> {
+    pub(crate) fn tombstones(&self) -> Vec<Record> {
         let tombstone = |(rank, key): &(u8, Bytes)| {
             Record::Foreign(Box::new(ForeignRecord {
-                group: group.clone(),
                 group_type: self.group_type,
                 key: key.clone(),
                 rank: *rank,
@@ -316,34 +350,39 @@ impl ForeignGroup {
         member.ok_or(ErrorCode::UNKNOWN_MEMBER_ID)
     }
 
-    fn replay(&mut self, record: ForeignRecord, end: Offset) {
-        let key = (record.rank, record.key);
+    fn replay(&mut self, record: &ForeignRecord) {
+        let key = (record.rank, record.key.clone());
         if record.is_tombstone {
             self.keys.remove(&key);
         } else {
             self.keys.insert(key);
         }
-        self.newest = end;
-        match record.part {
+        match &record.part {
             Part::Group { epoch } => self.epoch = epoch.unwrap_or_default(),
             Part::Assignment { epoch } => self.assignment_epoch = epoch.unwrap_or_default(),
             Part::Topology { topics } => {
-                self.source_topics = topics.map(|it| it.into_iter().collect());
+                self.source_topics = topics.as_ref().map(|it| it.iter().cloned().collect());
             }
-            Part::Member { id, topics: Some(topics) } => {
-                let member = self.members.entry(id).or_default();
+            Part::Member {
+                id,
+                topics: Some(topics),
+            } => {
+                let member = self.members.entry(id.clone()).or_default();
                 member.is_known = true;
-                member.topics = topics.into_iter().collect();
+                member.topics = topics.iter().cloned().collect();
             }
             Part::Member { id, topics: None } => {
-                self.members.remove(&id);
+                self.members.remove(id);
             }
-            Part::Current { id, epoch: Some((epoch, is_stable)) } => {
-                let member = self.members.entry(id).or_default();
-                (member.epoch, member.is_stable) = (epoch, is_stable);
+            Part::Current {
+                id,
+                epoch: Some((epoch, is_stable)),
+            } => {
+                let member = self.members.entry(id.clone()).or_default();
+                (member.epoch, member.is_stable) = (*epoch, *is_stable);
             }
             Part::Current { id, epoch: None } => {
-                if let Some(member) = self.members.get_mut(&id) {
+                if let Some(member) = self.members.get_mut(id) {
                     (member.epoch, member.is_stable) = (0, false);
                 }
             }
@@ -352,49 +391,22 @@ impl ForeignGroup {
     }
 }
 
-/// All groups of other types of one coordinator.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct ForeignGroups {
-    groups: BTreeMap<GroupId, ForeignGroup>,
-}
-
-impl ForeignGroups {
-    pub(crate) fn get(&self, group: &str) -> Option<&ForeignGroup> {
-        self.groups.get(group)
-    }
-
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&GroupId, &ForeignGroup)> {
-        self.groups.iter()
-    }
-
-    /// A classic group has taken the id.
-    pub(crate) fn remove(&mut self, group: &str) {
-        self.groups.remove(group);
-    }
-
-    /// Replays one record that ends at `end`. Says whether the group is there afterwards.
-    pub(crate) fn replay(&mut self, record: ForeignRecord, end: Offset) -> bool {
-        let id = record.group.clone();
-        if !record.is_tombstone {
-            let of = record.group_type;
-            let group = self.groups.entry(id).or_insert_with(|| ForeignGroup::new(of));
-            if group.group_type != of {
-                // The id was used again for a group of another type.
-                *group = ForeignGroup::new(of);
-            }
-            group.replay(record, end);
-            return true;
+/// Takes a record into the group of another type that an id stands for, if any.
+pub(crate) fn replay(group: &mut Option<Box<ForeignGroup>>, record: &ForeignRecord) {
+    if group
+        .as_ref()
+        .is_none_or(|it| it.group_type != record.group_type)
+    {
+        if record.is_tombstone {
+            return;
         }
-        let Some(group) = self.groups.get_mut(id.as_str()) else {
-            return false;
-        };
-        if group.group_type == record.group_type {
-            group.replay(record, end);
+        // The id is new, or was used again for a group of another type.
+        *group = Some(Box::new(ForeignGroup::new(record.group_type)));
+    }
+    if let Some(there) = group {
+        there.replay(record);
+        if there.keys.is_empty() {
+            *group = None;
         }
-        let is_gone = group.keys.is_empty();
-        if is_gone {
-            self.groups.remove(id.as_str());
-        }
-        !is_gone
     }
 }

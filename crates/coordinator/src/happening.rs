@@ -2,6 +2,7 @@ use std::sync::Arc;
 
 use highwater_types::WallMs;
 
+use crate::offsets::OffsetsMoved;
 use crate::{GenerationId, GroupId, InstanceId, MemberId};
 
 /// Something that happened to a group, for the journal.
@@ -93,14 +94,7 @@ pub enum GroupEvent {
         why: crate::AppendRefused,
     },
     /// Offsets moved, were deleted or expired.
-    Offsets {
-        /// What happened to them.
-        what: &'static str,
-        /// How many partitions.
-        partitions: usize,
-        /// By whom; empty: by the coordinator itself.
-        by: MemberId,
-    },
+    Offsets(OffsetsMoved),
     /// The group is gone.
     Deleted {
         /// By request, or because nothing of it was left.

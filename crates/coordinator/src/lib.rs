@@ -8,9 +8,11 @@
 mod answer;
 mod appender;
 mod coordinator;
+mod foreign;
 mod group;
 mod happening;
 mod ids;
+mod load;
 mod membership;
 mod offset_request;
 mod offsets;
@@ -20,6 +22,7 @@ mod record;
 mod request;
 mod settings;
 mod step;
+mod subscription;
 mod timers;
 
 pub use crate::answer::{
@@ -36,6 +39,7 @@ pub use crate::offset_request::{
     OffsetCommitRequest, OffsetDeleteAnswer, OffsetDeleteRequest, OffsetFetchAnswer,
     OffsetFetchRequest, PartitionsOfTopic,
 };
+pub use crate::offsets::{MovedOffset, OffsetsBy, OffsetsCause, OffsetsMoved};
 pub use crate::output::Output;
 pub use crate::record::{ReplayError, ReplayedAt};
 pub use crate::request::{

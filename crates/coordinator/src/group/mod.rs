@@ -3,6 +3,7 @@ mod stored;
 
 use highwater_types::Offset;
 
+use crate::foreign::{self, ForeignGroup};
 use crate::ids::GroupId;
 use crate::offsets::GroupOffsets;
 use crate::record::Record;
@@ -18,6 +19,11 @@ pub(crate) struct Group {
     pub(crate) stored: Option<StoredGroup>,
     /// Exclusive end of the newest record of `stored`; `Offset::ZERO`: none.
     pub(crate) stored_end: Offset,
+    /// The id stands for a group of another type, which this build does not lead. Changes only in
+    /// `replay`.
+    ///
+    /// Invariant: then `stored` is `None`.
+    pub(crate) foreign: Option<Box<ForeignGroup>>,
     /// Committed offsets; what the log carries of them changes only in `replay`.
     pub(crate) offsets: GroupOffsets,
     /// What happened last, for describe answers.
@@ -30,9 +36,20 @@ impl Group {
             id,
             stored: None,
             stored_end: Offset::ZERO,
+            foreign: None,
             offsets: GroupOffsets::default(),
             past: Past::default(),
         }
+    }
+
+    /// Whether the log says nothing (more) of the group.
+    pub(crate) fn has_no_record(&self) -> bool {
+        self.stored.is_none() && self.foreign.is_none() && self.offsets.is_empty()
+    }
+
+    /// Exclusive end of the newest record of the group and of its offsets.
+    pub(crate) fn newest(&self) -> Offset {
+        self.stored_end.max(self.offsets.newest())
     }
 
     /// Takes in a record of this group, which ends at `end` (exclusive).
@@ -41,6 +58,21 @@ impl Group {
             Record::Group(stored) => {
                 self.stored.clone_from(stored);
                 self.stored_end = end;
+                if stored.is_some() {
+                    self.foreign = None;
+                }
+            }
+            Record::Offset {
+                topic,
+                partition,
+                commit,
+            } => self.offsets.replay(topic, *partition, commit.as_ref(), end),
+            Record::Foreign(record) => {
+                foreign::replay(&mut self.foreign, record);
+                self.stored_end = end;
+                if !record.is_tombstone() {
+                    self.stored = None;
+                }
             }
         }
     }

@@ -1,0 +1,9 @@
+//! Committed offsets: what of them is kept, and what requests do to them.
+
+mod moved;
+mod pool;
+mod store;
+
+pub use self::moved::{MovedOffset, OffsetsBy, OffsetsCause, OffsetsMoved};
+pub(crate) use self::pool::Pool;
+pub(crate) use self::store::{CommittedOffset, GroupOffsets};
