@@ -10,7 +10,7 @@ impl ProducerBatch {
     /// Halves a batch that was sent. Whoever waits for its records waits for the halves from now
     /// on; the records keep their sequences. Gives the batch back when it cannot be halved.
     pub(super) fn split(mut self) -> Result<[Self; 2], Box<Self>> {
-        let halves = self.encoded().and_then(|bytes| halved(bytes));
+        let halves = self.encoded().and_then(halved);
         let Some([one, other]) = halves else {
             return Err(Box::new(self));
         };
