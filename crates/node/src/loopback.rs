@@ -13,10 +13,36 @@ use highwater_protocol::{
 
 use crate::machine::{Caller, MachineId, PeerError, Piece, Token};
 
-/// The sender's end of a node's connection to its own control machine.
+/// The connections of a node to its own control machine. On each, requests are answered in their
+/// order, and most answers wait until something is committed. So what must not wait for others
+/// has a connection of its own, as in Kafka's brokers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Channel {
+    /// Registration and heartbeats: a broker that waits with them is taken for dead.
+    Lifecycle,
+    /// Everything else.
+    Others,
+}
+
+impl Channel {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::Lifecycle, Self::Others];
+
+    /// The one that carries a request.
+    #[must_use]
+    pub const fn of(request: &Request) -> Self {
+        match request {
+            Request::BrokerRegistration(_) | Request::BrokerHeartbeat(_) => Self::Lifecycle,
+            _ => Self::Others,
+        }
+    }
+}
+
+/// The sender's end of one of a node's connections to its own control machine.
 ///
-/// The owner (`server`, `sim`), in this order: (1) turns an `Effect::Send` to the own node id into
-/// a frame with [`Loopback::request_frame`]; (2) carries it, delayed as it likes, to a
+/// The owner (`server`, `sim`) has one for each [`Channel`] and, in this order: (1) turns an
+/// `Effect::Send` to the own node id into a frame with [`Loopback::request_frame`] of the request's
+/// channel; (2) carries it, delayed as it likes, to that channel's
 /// `Connection` of [`Loopback::caller`] on the control machine; (3) hands each frame that this
 /// connection writes to [`Loopback::handle_frame`] and gives the answer to the machine that sent;
 /// (4) gives `PeerError::TimedOut` for a token past its deadline if [`Loopback::forget`] says that

@@ -2,18 +2,25 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use bytes::Bytes;
 use highwater_disk::FileFile;
-use highwater_node::loopback::Sender;
+use highwater_node::loopback::{Channel, Sender};
 use highwater_node::{
     Answer, ConnId, ConnOutput, Connection, Incoming, JournalEntry, Loopback, PeerError, Ticket,
 };
 use highwater_protocol::{Request, Response};
 use highwater_types::Mono;
 
-/// Control's connection to itself: both ends of it, on control's thread.
+/// Control's connections to itself: both ends of each, on control's thread.
 ///
 /// Whoever calls a method performs the [`LoopOutput`]s that it pushed, in order.
 #[derive(Debug)]
 pub(crate) struct LoopbackHost {
+    lifecycle: Link,
+    others: Link,
+}
+
+/// One of the connections.
+#[derive(Debug)]
+struct Link {
     ends: Loopback,
     conn: Connection<FileFile>,
     /// Frames that the connection does not take yet.
@@ -41,26 +48,84 @@ impl LoopbackHost {
 
     pub(crate) fn new() -> Self {
         Self {
+            lifecycle: Link::new(Self::FIRST_ID),
+            others: Link::new(ConnId(Self::FIRST_ID.0 - 1)),
+        }
+    }
+
+    /// Whether `id` is a connection of the loopback.
+    pub(crate) fn is_its(&self, id: ConnId) -> bool {
+        self.lifecycle.conn.id() == id || self.others.conn.id() == id
+    }
+
+    /// When the next request is overdue.
+    pub(crate) fn next_deadline(&self) -> Option<Mono> {
+        let links = [&self.lifecycle, &self.others].into_iter();
+        links.filter_map(Link::next_deadline).min()
+    }
+
+    /// Sends a machine's request.
+    pub(crate) fn handle_request(
+        &mut self,
+        sender: Sender,
+        request: &Request,
+        deadline: Mono,
+        out: &mut Vec<LoopOutput>,
+    ) {
+        let link = match Channel::of(request) {
+            Channel::Lifecycle => &mut self.lifecycle,
+            Channel::Others => &mut self.others,
+        };
+        link.handle_request(sender, request, deadline, out);
+    }
+
+    /// Takes an `Admitted` effect.
+    pub(crate) fn handle_admitted(&mut self, ticket: Ticket, out: &mut Vec<LoopOutput>) {
+        if let Some(link) = self.link(ticket.conn) {
+            link.handle_admitted(ticket, out);
+        }
+    }
+
+    /// Takes an `Answer` effect.
+    pub(crate) fn handle_answer(
+        &mut self,
+        ticket: Ticket,
+        answer: Answer<FileFile>,
+        out: &mut Vec<LoopOutput>,
+    ) {
+        if let Some(link) = self.link(ticket.conn) {
+            link.handle_answer(ticket, answer, out);
+        }
+    }
+
+    /// Gives up the requests that are overdue.
+    pub(crate) fn handle_time(&mut self, now: Mono, out: &mut Vec<LoopOutput>) {
+        self.lifecycle.handle_time(now, out);
+        self.others.handle_time(now, out);
+    }
+
+    fn link(&mut self, id: ConnId) -> Option<&mut Link> {
+        let links = [&mut self.lifecycle, &mut self.others];
+        links.into_iter().find(|link| link.conn.id() == id)
+    }
+}
+
+impl Link {
+    fn new(id: ConnId) -> Self {
+        Self {
             ends: Loopback::default(),
-            conn: Connection::new(Self::FIRST_ID, Loopback::caller()),
+            conn: Connection::new(id, Loopback::caller()),
             frames: VecDeque::new(),
             deadlines: BTreeSet::new(),
             deadline_of: BTreeMap::new(),
         }
     }
 
-    /// Whether `id` is the loopback's connection.
-    pub(crate) fn is_its(&self, id: ConnId) -> bool {
-        self.conn.id() == id
-    }
-
-    /// When the next request is overdue.
-    pub(crate) fn next_deadline(&self) -> Option<Mono> {
+    fn next_deadline(&self) -> Option<Mono> {
         self.deadlines.first().map(|&(at, _)| at)
     }
 
-    /// Sends a machine's request.
-    pub(crate) fn handle_request(
+    fn handle_request(
         &mut self,
         sender: Sender,
         request: &Request,
@@ -78,15 +143,13 @@ impl LoopbackHost {
         }
     }
 
-    /// Takes an `Admitted` effect.
-    pub(crate) fn handle_admitted(&mut self, ticket: Ticket, out: &mut Vec<LoopOutput>) {
+    fn handle_admitted(&mut self, ticket: Ticket, out: &mut Vec<LoopOutput>) {
         let mut outputs = Vec::new();
         self.conn.handle_admitted(ticket, &mut outputs);
         self.pump(outputs, out);
     }
 
-    /// Takes an `Answer` effect.
-    pub(crate) fn handle_answer(
+    fn handle_answer(
         &mut self,
         ticket: Ticket,
         answer: Answer<FileFile>,
@@ -97,8 +160,7 @@ impl LoopbackHost {
         self.pump(outputs, out);
     }
 
-    /// Gives up the requests that are overdue.
-    pub(crate) fn handle_time(&mut self, now: Mono, out: &mut Vec<LoopOutput>) {
+    fn handle_time(&mut self, now: Mono, out: &mut Vec<LoopOutput>) {
         while let Some(&(at, sender)) = self.deadlines.first().filter(|(at, _)| *at <= now) {
             self.deadlines.remove(&(at, sender));
             self.deadline_of.remove(&sender);
@@ -154,7 +216,7 @@ impl LoopbackHost {
                     out.push(LoopOutput::Answer(sender, Err(PeerError::Disconnected)));
                 }
                 self.frames.clear();
-                self.conn = Connection::new(ConnId(id.0 - 1), Loopback::caller());
+                self.conn = Connection::new(ConnId(id.0 - 2), Loopback::caller());
                 out.push(LoopOutput::Closed(id));
             }
             ConnOutput::Event(entry) => out.push(LoopOutput::Event(entry)),
@@ -171,7 +233,9 @@ impl LoopbackHost {
 #[cfg(test)]
 mod tests {
     use highwater_node::{MachineId, Token};
-    use highwater_protocol::messages::{AllocateProducerIdsRequest, AllocateProducerIdsResponse};
+    use highwater_protocol::messages::{
+        AllocateProducerIdsRequest, AllocateProducerIdsResponse, BrokerHeartbeatRequest,
+    };
 
     use super::*;
 
@@ -203,6 +267,22 @@ mod tests {
         };
         assert_eq!((*to, answer), (sender(1), &response));
         assert_eq!(host.next_deadline(), Some(late), "the second still waits");
+    }
+
+    #[test]
+    fn a_heartbeat_does_not_wait_behind_other_requests() {
+        let mut host = LoopbackHost::new();
+        let mut out = Vec::new();
+        let late = Mono::from_micros(1_000_000);
+        host.handle_request(sender(1), &request(), late, &mut out);
+        let heartbeat = Request::from(BrokerHeartbeatRequest::default());
+        host.handle_request(sender(2), &heartbeat, late, &mut out);
+        let [LoopOutput::Request(first), LoopOutput::Request(second)] = out.as_slice() else {
+            panic!("{out:?}")
+        };
+        assert_eq!(second.request, heartbeat);
+        assert_ne!(first.ticket.conn, second.ticket.conn);
+        assert!(host.is_its(first.ticket.conn) && host.is_its(second.ticket.conn));
     }
 
     #[test]

@@ -47,10 +47,12 @@ impl BrokerSessions {
         self.sessions.insert(id, session);
     }
 
-    /// Gives everybody `span` more: nobody could be heard meanwhile.
-    pub fn extend(&mut self, span: Millis) {
+    /// Gives everybody `span` more: nobody could be heard meanwhile. Nobody becomes one who was
+    /// heard of later than `now`.
+    pub fn extend(&mut self, span: Millis, now: Mono) {
         for session in self.sessions.values_mut() {
-            session.last_contact = session.last_contact.plus(span);
+            let contact = session.last_contact.plus(span).min(now);
+            session.last_contact = session.last_contact.max(contact);
         }
     }
 

@@ -7,7 +7,7 @@ use highwater_metadata::{BuildBatchError, QuorumRecord, build_batch, build_quoru
 use highwater_quorum::LeaderState;
 use highwater_records::stored::MetadataRecord;
 use highwater_records::{Batch, Validated};
-use highwater_types::{LeaderEpoch, Now, Offset, OffsetAndEpoch};
+use highwater_types::{LeaderEpoch, Mono, Now, Offset, OffsetAndEpoch};
 
 use crate::machine::Ticket;
 
@@ -36,6 +36,8 @@ pub(crate) struct PendingBatch {
     pub(crate) records: Vec<MetadataRecord>,
     /// Encoded answers that may be given once it is committed.
     pub(crate) answers: Vec<(Ticket, Bytes)>,
+    /// When it was appended.
+    pub(crate) appended: Mono,
 }
 
 /// Why a batch was not appended. Nothing changed.
@@ -138,6 +140,7 @@ impl<D: Disk> MetadataLog<D> {
             end,
             records,
             answers: Vec::new(),
+            appended: now.mono,
         });
         Ok(end)
     }
@@ -156,6 +159,11 @@ impl<D: Disk> MetadataLog<D> {
     /// Whether batches wait to be committed.
     pub(crate) fn is_waited_for(&self) -> bool {
         !self.pending.is_empty()
+    }
+
+    /// When the oldest batch was appended that waits to be committed.
+    pub(crate) fn waits_since(&self) -> Option<Mono> {
+        self.pending.front().map(|batch| batch.appended)
     }
 
     /// Drops the answers of a connection that is gone.

@@ -84,8 +84,11 @@ pub struct Control<D: Disk> {
     failure: Option<String>,
     last_append: Mono,
     noop_interval: Option<Millis>,
-    /// When the machine wanted to be ticked, as of its last step.
+    /// The time of the last step, and when the machine wanted to be ticked as of it.
+    stepped: Mono,
     wanted: Option<Mono>,
+    /// A batch waits for its flush for so long that no session is judged until it is committed.
+    stalled: bool,
     /// For the journal, at the end of the step.
     warnings: Vec<String>,
 }
@@ -105,7 +108,9 @@ impl<D: Disk> Machine<D> for Control<D> {
         if self.broker.phase == Phase::Stopped {
             return;
         }
-        if !self.started {
+        if self.started {
+            self.forgive_standstill(now);
+        } else {
             self.start(now, out);
         }
         match input {
@@ -128,6 +133,7 @@ impl<D: Disk> Machine<D> for Control<D> {
         for text in std::mem::take(&mut self.warnings) {
             out.push(Effect::Event(JournalEntry::text(Level::Warn, text)));
         }
+        self.stepped = now.mono;
         self.wanted = self.next_deadline();
         self.assert_invariants();
     }
@@ -144,7 +150,8 @@ impl<D: Disk> Machine<D> for Control<D> {
         let expiry = self
             .controller
             .sessions
-            .next_expiry(self.latest.image(), self.controller.session_timeout);
+            .next_expiry(self.latest.image(), self.controller.session_timeout)
+            .filter(|_| !self.stalled);
         let noop = self
             .noop_interval
             .map(|interval| self.last_append.plus(interval));
@@ -286,7 +293,10 @@ impl<D: Disk> Control<D> {
                     None => Ok(Vec::new()),
                 };
                 match committed {
-                    Ok(batches) => self.committed(now, batches, out),
+                    Ok(batches) => {
+                        self.forgive_stall(now, &batches);
+                        self.committed(now, batches, out);
+                    }
                     Err(why) => {
                         self.fail(format!("the metadata log cannot be flushed: {why}"), out)
                     }
@@ -388,14 +398,6 @@ impl<D: Disk> Control<D> {
         if self.broker.phase >= Phase::Closing {
             return;
         }
-        // After a standstill of this process, silence proves nothing: everybody gets the time
-        // back that nobody could have been heard in.
-        let late = self
-            .wanted
-            .map_or(Millis::ZERO, |wanted| now.mono.since(wanted));
-        if late > STALL {
-            self.controller.sessions.extend(late);
-        }
         self.lifecycle_tick(now, out);
         self.fence_silent(now);
         let idle = self
@@ -417,10 +419,38 @@ impl<D: Disk> Control<D> {
         }
     }
 
+    /// After a standstill of this process, silence proves nothing: everybody gets the time back
+    /// that nobody could have been heard in. Whatever came meanwhile is worked off before the
+    /// next tick, which judges.
+    fn forgive_standstill(&mut self, now: Now) {
+        let late = self.wanted.map_or(Millis::ZERO, |wanted| {
+            now.mono.since(wanted.max(self.stepped))
+        });
+        if late > STALL {
+            self.controller.sessions.extend(late, now.mono);
+        }
+    }
+
+    /// The same after a flush that took long: brokers may have waited for an answer that this
+    /// controller held back.
+    fn forgive_stall(&mut self, now: Now, batches: &[metadata_log::PendingBatch]) {
+        let appended = batches.iter().map(|batch| batch.appended).min();
+        let waited = appended.map_or(Millis::ZERO, |at| now.mono.since(at));
+        if waited > STALL {
+            self.controller.sessions.extend(waited, now.mono);
+        }
+        self.stalled = false;
+    }
+
     /// Fences brokers that were silent for too long, one by one: each decision builds on the one
     /// before (KAFKA-13173).
     fn fence_silent(&mut self, now: Now) {
         let timeout = self.controller.session_timeout;
+        let waits = self.log.as_ref().and_then(MetadataLog::waits_since);
+        if waits.is_some_and(|since| now.mono.since(since) > STALL) {
+            self.stalled = true;
+            return;
+        }
         while let Some(id) =
             self.controller
                 .sessions
@@ -433,7 +463,7 @@ impl<D: Disk> Control<D> {
             ));
             if self.append(now, records).is_err() {
                 // The disk refuses; the session stays over and is looked at again.
-                self.controller.sessions.extend(Millis::new(1000));
+                self.controller.sessions.extend(Millis::new(1000), now.mono);
                 return;
             }
         }

@@ -78,7 +78,9 @@ impl<D: Disk> Control<D> {
             failure: None,
             last_append: Mono::START,
             noop_interval: noop_interval(&config),
+            stepped: Mono::START,
             wanted: None,
+            stalled: false,
             warnings: Vec::new(),
             config,
         }

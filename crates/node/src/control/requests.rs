@@ -58,7 +58,14 @@ impl<D: Disk> Control<D> {
                 return;
             }
             Request::BrokerRegistration(request) => self.register(now, request, version).into(),
-            Request::BrokerHeartbeat(request) => self.heartbeat(now, request).into(),
+            Request::BrokerHeartbeat(request) => {
+                let (response, is_settled) = self.heartbeat(now, request);
+                let body = encoded(&response.into(), version);
+                if is_settled {
+                    return self.answer(ticket, body, out);
+                }
+                return self.answer_when_committed(ticket, body, out);
+            }
             Request::AllocateProducerIds(request) => self.allocate(now, &request).into(),
             Request::CreateTopics(request) => self.create_topics(now, request),
             Request::DeleteTopics(request) => self.delete_topics(now, request, version),
@@ -111,12 +118,26 @@ impl<D: Disk> Control<D> {
         }
     }
 
-    fn heartbeat(&mut self, now: Now, request: BrokerHeartbeatRequest) -> BrokerHeartbeatResponse {
+    /// The answer to a heartbeat, and whether nothing that is not committed is told with it: then
+    /// it need not wait for the changes of others, however long their flush takes.
+    fn heartbeat(
+        &mut self,
+        now: Now,
+        request: BrokerHeartbeatRequest,
+    ) -> (BrokerHeartbeatResponse, bool) {
         let request = convert::heartbeat(request);
         let next = self.log_end();
         let image = self.latest.image().clone();
         let decision = self.controller.heartbeat(&image, &request, next, now.mono);
-        match decision.and_then(|it| self.commit(now, it)) {
+        let id = request.broker_id;
+        // That a broker may stop depends on the partitions that it led, too.
+        let is_settled = decision.as_ref().is_ok_and(|decision| {
+            let settled = self.committed.settled_image().broker(id);
+            decision.records.is_empty()
+                && !decision.answer.should_shut_down
+                && settled == image.broker(id)
+        });
+        let response = match decision.and_then(|it| self.commit(now, it)) {
             Ok(answer) => BrokerHeartbeatResponse {
                 is_caught_up: answer.is_caught_up,
                 is_fenced: answer.is_fenced,
@@ -127,7 +148,8 @@ impl<D: Disk> Control<D> {
                 error_code,
                 ..BrokerHeartbeatResponse::default()
             },
-        }
+        };
+        (response, is_settled)
     }
 
     fn allocate(

@@ -9,7 +9,7 @@ use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
 use highwater_disk::{Blocking, Disk as _, MemDisk};
 use highwater_metadata::config::{BrokerConfig, parse_properties};
 use highwater_node::{
-    BootError, Caller, ConnId, ConnOutput, Connection, Control, Effect, FormatOptions,
+    BootError, Caller, Channel, ConnId, ConnOutput, Connection, Control, Effect, FormatOptions,
     FormatVoters, Input, Job, Loopback, Machine as _, MachineId, Node, NodeConfig, Part, Piece,
     Shard, Token, Work, boot, format, run_job,
 };
@@ -75,14 +75,15 @@ pub(crate) struct Host {
     pub(crate) serving: bool,
     pub(crate) stopped: bool,
     parts: VecDeque<(MachineId, MachineId, Part<MemDisk>)>,
-    loopback: Loopback,
-    loopback_conn: Connection<File>,
+    loopbacks: BTreeMap<Channel, Link>,
     clients: BTreeMap<u64, Client>,
     next_correlation: i32,
     /// Jobs of this kind wait in `held`.
     pub(crate) hold: fn(&Work<MemDisk>) -> bool,
     pub(crate) held: VecDeque<(MachineId, Token, Job<MemDisk>)>,
     pub(crate) syncs: usize,
+    /// Heartbeats that the controller got from its own broker.
+    pub(crate) heartbeats: usize,
 }
 
 struct Client {
@@ -92,7 +93,19 @@ struct Client {
     closed: bool,
 }
 
-const LOOPBACK: ConnId = ConnId(u64::MAX);
+struct Link {
+    ends: Loopback,
+    core: Connection<File>,
+}
+
+/// The connection id of a channel to itself.
+const fn loopback_id(channel: Channel) -> ConnId {
+    ConnId(u64::MAX - channel as u64)
+}
+
+fn loopback_of(id: ConnId) -> Option<Channel> {
+    Channel::ALL.into_iter().find(|it| loopback_id(*it) == id)
+}
 
 impl Host {
     pub(crate) fn start(config: &NodeConfig, dirs: &[MemDisk]) -> Self {
@@ -131,13 +144,19 @@ impl Host {
             serving: false,
             stopped: false,
             parts: VecDeque::new(),
-            loopback: Loopback::default(),
-            loopback_conn: Connection::new(LOOPBACK, Loopback::caller()),
+            loopbacks: Channel::ALL
+                .map(|channel| {
+                    let ends = Loopback::default();
+                    let core = Connection::new(loopback_id(channel), Loopback::caller());
+                    (channel, Link { ends, core })
+                })
+                .into(),
             clients: BTreeMap::new(),
             next_correlation: 0,
             hold: |_| false,
             held: VecDeque::new(),
             syncs: 0,
+            heartbeats: 0,
         })
     }
 
@@ -238,8 +257,9 @@ impl Host {
                 }
                 Effect::Answer { ticket, answer } => {
                     let mut out = Vec::new();
-                    if ticket.conn == LOOPBACK {
-                        self.loopback_conn.handle_answer(ticket, answer, &mut out);
+                    if let Some(channel) = loopback_of(ticket.conn) {
+                        let link = self.loopbacks.get_mut(&channel).expect("a link");
+                        link.core.handle_answer(ticket, answer, &mut out);
                     } else if let Some(client) = self.clients.get_mut(&ticket.conn.0) {
                         client.core.handle_answer(ticket, answer, &mut out);
                     }
@@ -272,11 +292,13 @@ impl Host {
     }
 
     fn send(&mut self, machine: MachineId, token: Token, request: &Request) {
-        match self.loopback.request_frame((machine, token), request) {
+        let channel = Channel::of(request);
+        let link = self.loopbacks.get_mut(&channel).expect("a link");
+        match link.ends.request_frame((machine, token), request) {
             Ok(frame) => {
                 let mut out = Vec::new();
-                self.loopback_conn.handle_frame(frame, &mut out);
-                self.connection(LOOPBACK, out);
+                link.core.handle_frame(frame, &mut out);
+                self.connection(loopback_id(channel), out);
             }
             Err(why) => self.step(
                 machine,
@@ -292,14 +314,19 @@ impl Host {
         for output in outputs {
             match output {
                 ConnOutput::Request(incoming) => {
+                    let is_own = loopback_of(conn).is_some();
+                    let beats = matches!(incoming.request, Request::BrokerHeartbeat(_));
+                    self.heartbeats += usize::from(is_own && beats);
                     let home = self
                         .clients
                         .get(&conn.0)
                         .map_or(MachineId::Control, |it| it.home);
                     self.step(home, Input::Request(incoming));
                 }
-                ConnOutput::Write(frame) if conn == LOOPBACK => {
-                    let answered = self.loopback.handle_frame(frame);
+                ConnOutput::Write(frame) if loopback_of(conn).is_some() => {
+                    let channel = loopback_of(conn).expect("a link's");
+                    let link = self.loopbacks.get_mut(&channel).expect("a link");
+                    let answered = link.ends.handle_frame(frame);
                     let ((machine, token), result) = answered.expect("somebody waits");
                     self.step(machine, Input::PeerAnswer { token, result });
                 }

@@ -97,7 +97,24 @@ fn a_static_quorum_opens_too() {
             .expect("text")
             .contains("node.id=1")
     );
-    let host = Host::serving(&config, &dirs);
+    let mut host = Host::serving(&config, &dirs);
+    // kraft.version is 0 with a static quorum, and what is 0 is not told.
+    for kind in [ListenerKind::Broker, ListenerKind::Controller] {
+        let request = highwater_protocol::messages::ApiVersionsRequest {
+            client_software_name: "test".to_owned(),
+            client_software_version: "1".to_owned(),
+            ..Default::default()
+        };
+        let Response::ApiVersions(answer) = host.call(kind, request) else {
+            panic!("another answer")
+        };
+        let finalized = answer.finalized_features.iter();
+        let names: Vec<&str> = finalized.map(|it| it.name.as_str()).collect();
+        assert!(!names.contains(&"kraft.version"), "{kind:?}: {names:?}");
+        let supported = answer.supported_features.iter();
+        let kraft = supported.filter(|it| it.name == "kraft.version").count();
+        assert_eq!(kraft, 1, "{kind:?}");
+    }
     let state = file(&dirs, "__cluster_metadata-0/quorum-state").expect("there");
     assert_eq!(
         String::from_utf8(state).expect("text"),

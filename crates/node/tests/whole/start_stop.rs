@@ -266,6 +266,91 @@ fn np_06_a_stall_of_the_process_fences_nobody() {
     );
 }
 
+/// A topic is being made and its flush hangs, for longer than any session lasts.
+#[test]
+fn np_06_a_flush_that_hangs_fences_nobody() {
+    let config = config("");
+    let dirs = formatted(&config);
+    let mut host = Host::serving(&config, &dirs);
+    host.hold = |work| matches!(work, Work::SyncLog(_));
+    let client = host.connect(ListenerKind::Broker);
+    let request: highwater_protocol::Request = CreateTopicsRequest {
+        topics: vec![CreatableTopic {
+            name: "orders".to_owned(),
+            num_partitions: 1,
+            replication_factor: 1,
+            ..CreatableTopic::default()
+        }],
+        timeout_ms: 120_000,
+        ..CreateTopicsRequest::default()
+    }
+    .into();
+    host.ask(client, &request, 7);
+    let heartbeats = host.heartbeats;
+    host.pass(Millis::new(60_000));
+    assert_eq!(host.answer(client, &request, 7), None);
+    assert!(
+        host.heartbeats >= heartbeats + 25,
+        "heartbeats waited behind the flush"
+    );
+    host.release();
+    host.pass(Millis::new(20_000));
+    assert!(host.answer(client, &request, 7).is_some());
+    assert!(host.control.is_serving(), "{:?}", host.events);
+    let fenced = |it: &String| it.contains("fenced");
+    assert!(!host.events.iter().any(fenced), "{:?}", host.events);
+}
+
+/// The broker is fenced at its own wish, and the heartbeats with which it comes back wait for a
+/// flush that hangs.
+#[test]
+fn np_06_an_own_answer_held_back_is_no_silence() {
+    let config = config("");
+    let dirs = formatted(&config);
+    let mut host = Host::serving(&config, &dirs);
+    host.hold = |work| matches!(work, Work::SyncLog(_));
+    let image = host.control.image().clone();
+    let own = image.broker(NodeId::new(1)).expect("registered");
+    let want_fence = highwater_protocol::messages::BrokerHeartbeatRequest {
+        broker_id: NodeId::new(1),
+        broker_epoch: own.epoch.raw(),
+        current_metadata_offset: image.end.offset.raw() - 1,
+        want_fence: true,
+        ..Default::default()
+    };
+    let client = host.connect(ListenerKind::Controller);
+    let request = highwater_protocol::Request::from(want_fence);
+    host.ask(client, &request, 1);
+    host.pass(Millis::new(30_000));
+    assert_eq!(host.answer(client, &request, 1), None, "it wrote a record");
+    host.release();
+    host.pass(Millis::new(10_000));
+    assert!(host.control.is_serving(), "{:?}", host.events);
+    let silent = |it: &String| it.contains("was silent");
+    assert!(!host.events.iter().any(silent), "{:?}", host.events);
+}
+
+/// Everything that came during a standstill is worked off before anybody is judged.
+#[test]
+fn np_06_inputs_that_queued_in_a_standstill_come_before_the_judgement() {
+    let config = config("");
+    let dirs = formatted(&config);
+    let mut host = Host::serving(&config, &dirs);
+    host.pass(Millis::new(3_000));
+    // A minute passes without a step; the first input afterwards is some request, not a tick.
+    host.now.mono = host.now.mono.plus(Millis::new(60_000));
+    let client = host.connect(ListenerKind::Controller);
+    let request = highwater_protocol::Request::from(
+        highwater_protocol::messages::ApiVersionsRequest::default(),
+    );
+    host.ask(client, &request, 0);
+    assert!(host.answer(client, &request, 0).is_some());
+    host.tick();
+    host.pass(Millis::new(20_000));
+    let fenced = |it: &String| it.contains("fenced");
+    assert!(!host.events.iter().any(fenced), "{:?}", host.events);
+}
+
 #[test]
 fn a_lost_directory_leaves_the_registration_and_gets_no_marker() {
     use highwater_node::{Input, LogDirNumber, MachineId, Part};

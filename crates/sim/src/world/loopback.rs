@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use highwater_disk::MemFile;
-use highwater_node::loopback::Sender;
+use highwater_node::loopback::{Channel, Sender};
 use highwater_node::{ConnId, Connection, Input, Loopback, MachineId, PeerError, Piece, Token};
 use highwater_protocol::{Request, Response};
 use highwater_types::{Mono, NodeId};
@@ -11,8 +11,13 @@ use highwater_types::{Mono, NodeId};
 use super::node::{LiveConn, Peer};
 use super::{Event, World};
 
-/// The connection of each node to itself.
-const LOOPBACK: ConnId = ConnId(0);
+/// The connections of each node to itself; those of clients lie between.
+const fn id_of(channel: Channel) -> ConnId {
+    match channel {
+        Channel::Others => ConnId(0),
+        Channel::Lifecycle => ConnId(u64::MAX),
+    }
+}
 
 impl World {
     pub(super) fn send_to_itself(
@@ -27,18 +32,20 @@ impl World {
         let Some(process) = self.process_mut(node) else {
             return;
         };
-        process.conns.entry(LOOPBACK).or_insert_with(|| LiveConn {
-            core: Connection::new(LOOPBACK, Loopback::caller()),
+        let channel = Channel::of(request);
+        let id = id_of(channel);
+        process.conns.entry(id).or_insert_with(|| LiveConn {
+            core: Connection::new(id, Loopback::caller()),
             machine: MachineId::Control,
-            peer: Peer::Loopback,
+            peer: Peer::Loopback(channel),
             inbox: VecDeque::new(),
             last_to_node: now,
             last_to_peer: now,
         });
         let (machine, token) = sender;
-        match process.loopback.request_frame(sender, request) {
+        match process.loopback(channel).request_frame(sender, request) {
             Ok(frame) => {
-                self.send_frame(node, LOOPBACK, frame);
+                self.send_frame(node, id, frame);
                 let at = deadline.max(now);
                 self.events.push(
                     at,
@@ -54,11 +61,16 @@ impl World {
         }
     }
 
-    pub(super) fn looped_back(&mut self, node: NodeId, pieces: Vec<Piece<MemFile>>) {
+    pub(super) fn looped_back(
+        &mut self,
+        node: NodeId,
+        channel: Channel,
+        pieces: Vec<Piece<MemFile>>,
+    ) {
         let Some(process) = self.process_mut(node) else {
             return;
         };
-        if let Some((sender, result)) = process.loopback.handle_frame(pieces) {
+        if let Some((sender, result)) = process.loopback(channel).handle_frame(pieces) {
             self.peer_answer(node, sender, result);
         }
     }
@@ -67,7 +79,11 @@ impl World {
         let Some(process) = self.process_mut(node) else {
             return;
         };
-        if process.loopback.forget((machine, token)) {
+        let sender = (machine, token);
+        if Channel::ALL
+            .into_iter()
+            .any(|channel| process.loopback(channel).forget(sender))
+        {
             self.peer_answer(node, (machine, token), Err(PeerError::TimedOut));
         }
     }

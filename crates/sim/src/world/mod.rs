@@ -19,7 +19,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use bytes::Bytes;
 use highwater_disk::{Blocking, MemDisk, MemFile};
 use highwater_node::{
-    ConnId, FormatOptions, FormatVoters, Input, Job, Loopback, MachineId, NodeConfig, Piece, Token,
+    ConnId, FormatOptions, FormatVoters, Input, Job, MachineId, NodeConfig, Piece, Token,
     boot, format, run_job,
 };
 use highwater_types::{Millis, Mono, NodeId, Now, WallMs};
@@ -231,7 +231,7 @@ impl World {
             control: booted.control,
             shards: booted.shards,
             conns: BTreeMap::new(),
-            loopback: Loopback::default(),
+            loopbacks: BTreeMap::new(),
             ticks: BTreeMap::new(),
             last_part: BTreeMap::new(),
             stopped: false,

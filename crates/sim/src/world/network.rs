@@ -209,7 +209,7 @@ impl World {
         };
         let client = match live.peer {
             Peer::Client(client) => client,
-            Peer::Loopback => return self.looped_back(node, pieces),
+            Peer::Loopback(channel) => return self.looped_back(node, channel, pieces),
         };
         if self.is_held(client) {
             self.held.push((node, conn, pieces));

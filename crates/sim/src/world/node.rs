@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, VecDeque};
 use bytes::Bytes;
 use highwater_disk::{MemDisk, MemFile};
 use highwater_node::{
-    ConnId, Connection, Control, Effect, Input, Loopback, Machine, MachineId, NodeConfig, Shard,
+    Channel, ConnId, Connection, Control, Effect, Input, Loopback, Machine, MachineId, NodeConfig,
+    Shard,
 };
 use highwater_types::{Mono, Now};
 
@@ -36,7 +37,7 @@ pub(crate) struct Process {
     /// The connections that live here.
     pub(crate) conns: BTreeMap<ConnId, LiveConn>,
     /// The node's requests to itself.
-    pub(crate) loopback: Loopback,
+    pub(crate) loopbacks: BTreeMap<Channel, Loopback>,
     /// For each machine, when it is going to be ticked.
     pub(crate) ticks: BTreeMap<MachineId, Mono>,
     /// For each pair of machines, when its last part arrives: first in, first out.
@@ -70,10 +71,15 @@ pub(crate) enum Peer {
     /// A simulated client.
     Client(ClientId),
     /// The node itself, which asks its own control machine.
-    Loopback,
+    Loopback(Channel),
 }
 
 impl Process {
+    /// The sender's end of one of the node's connections to itself.
+    pub(crate) fn loopback(&mut self, channel: Channel) -> &mut Loopback {
+        self.loopbacks.entry(channel).or_default()
+    }
+
     /// Steps one machine.
     pub(crate) fn step(
         &mut self,
