@@ -7,6 +7,7 @@ use crate::appender::Appender;
 use crate::group::Group;
 use crate::ids::{GroupId, RequestId};
 use crate::load;
+use crate::membership::Asked;
 use crate::offsets::Pool;
 use crate::output::Output;
 use crate::random::Random;
@@ -14,7 +15,8 @@ use crate::record::{ReplayError, ReplayedAt};
 use crate::request::GroupRequest;
 use crate::settings::GroupSettings;
 use crate::step::Step;
-use crate::timers::Timers;
+use crate::timers::{Timer, Timers};
+use crate::waiters::Waiters;
 
 /// The groups of one partition of `__consumer_offsets`. Does no IO and reads no clock.
 ///
@@ -30,6 +32,7 @@ pub struct Coordinator {
     pub(crate) settings: Arc<GroupSettings>,
     pub(crate) random: Random,
     pub(crate) timers: Timers,
+    pub(crate) waiters: Waiters,
     pub(crate) groups: BTreeMap<GroupId, Group>,
     /// Texts that committed offsets share.
     pub(crate) pool: Pool,
@@ -38,6 +41,8 @@ pub struct Coordinator {
     /// Exclusive end of the newest record that took a group away: an answer that finds no group
     /// depends on it.
     pub(crate) removed_end: Offset,
+    /// How far the present look for old offsets has come; `None`: it begins anew.
+    pub(crate) expired_up_to: Option<GroupId>,
 }
 
 /// Who sent a request.
@@ -65,10 +70,12 @@ impl Coordinator {
             settings,
             random: Random::new(seed),
             timers: Timers::default(),
+            waiters: Waiters::default(),
             groups: BTreeMap::new(),
             pool: Pool::default(),
             open_transactions: BTreeMap::new(),
             removed_end: Offset::ZERO,
+            expired_up_to: None,
         }
     }
 
@@ -105,8 +112,11 @@ impl Coordinator {
 
     /// The log is replayed up to its end: the sessions of the loaded members begin.
     pub fn loaded(&mut self, now: Now, log: &mut dyn Appender, out: &mut Vec<Output>) {
-        let _ = (now, log, out);
-        unimplemented!()
+        let (groups, mut step) = self.split(now, log, out);
+        for group in groups.values_mut() {
+            group.begin_life(&mut step);
+            group.members.assert_invariants();
+        }
     }
 
     /// Decides one request.
@@ -124,14 +134,46 @@ impl Coordinator {
         log: &mut dyn Appender,
         out: &mut Vec<Output>,
     ) {
-        let _ = (now, id, caller, request, topics, log, out);
-        unimplemented!()
+        let asked = Asked { now, id, log, out };
+        match request {
+            GroupRequest::Join(request) => self.join(asked, caller, request),
+            GroupRequest::Sync(request) => self.sync(asked, request),
+            GroupRequest::Heartbeat(request) => self.heartbeat(asked, &request),
+            GroupRequest::Leave(request) => self.leave(asked, request),
+            GroupRequest::Describe(request) => self.describe(asked, request),
+            GroupRequest::OffsetCommit(_)
+            | GroupRequest::OffsetFetch(_)
+            | GroupRequest::OffsetDelete(_)
+            | GroupRequest::Delete(_)
+            | GroupRequest::List(_) => {
+                let _ = topics;
+                unimplemented!()
+            }
+        }
     }
 
     /// What is due by now is done.
     pub fn tick(&mut self, now: Now, log: &mut dyn Appender, out: &mut Vec<Output>) {
-        let _ = (now, log, out);
-        unimplemented!()
+        while let Some(timer) = self.timers.pop_due(now.mono) {
+            let (groups, mut step) = self.split(now, log, out);
+            let (Timer::Joins(id)
+            | Timer::Syncs(id)
+            | Timer::Session(id, _)
+            | Timer::RecordEmpty(id)) = &timer
+            else {
+                continue;
+            };
+            if let Some(group) = groups.get_mut(id) {
+                match &timer {
+                    Timer::Joins(_) => group.handle_joins_due(&mut step),
+                    Timer::Syncs(_) => group.handle_syncs_due(&mut step),
+                    Timer::Session(_, member) => group.handle_session_due(&mut step, member),
+                    Timer::RecordEmpty(_) => group.record_empty(&mut step),
+                    Timer::OffsetsExpiry => {}
+                }
+            }
+            self.settle(id);
+        }
     }
 
     /// When `tick` has something to do at the latest.
@@ -143,8 +185,12 @@ impl Coordinator {
     /// No answer to the request is wanted any more: its connection is gone. As in Kafka the member
     /// stays until its session ends.
     pub fn forget(&mut self, id: RequestId) {
-        let _ = id;
-        unimplemented!()
+        let Some((group, member)) = self.waiters.remove(id) else {
+            return;
+        };
+        if let Some(group) = self.groups.get_mut(&group) {
+            group.forget(&member, &mut self.timers);
+        }
     }
 
     /// Topics are gone: their offsets are deleted.
@@ -155,8 +201,7 @@ impl Coordinator {
         log: &mut dyn Appender,
         out: &mut Vec<Output>,
     ) {
-        let _ = (now, topics, log, out);
-        unimplemented!()
+        self.delete_offsets_of_topics(now, topics, log, out);
     }
 
     /// The coordinator taken apart: its groups, and what a step has at hand.
@@ -171,6 +216,7 @@ impl Coordinator {
             settings: &self.settings,
             random: &mut self.random,
             timers: &mut self.timers,
+            waiters: &mut self.waiters,
             log,
             out,
         };

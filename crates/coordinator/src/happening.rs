@@ -112,6 +112,8 @@ pub enum LeaveCause {
     },
     /// It was silent for longer than its session timeout.
     SessionTimeout,
+    /// Its connection was lost before it was told its id.
+    Disconnected,
     /// It did not join again within the rebalance timeout.
     RebalanceTimeout,
     /// It never used the id that it had asked for.

@@ -8,13 +8,16 @@
 mod answer;
 mod appender;
 mod coordinator;
+mod expiry;
 mod foreign;
 mod group;
+mod groups_admin;
 mod happening;
 mod ids;
 mod load;
 mod membership;
 mod offset_request;
+mod offset_requests;
 mod offsets;
 mod output;
 mod random;
@@ -24,6 +27,7 @@ mod settings;
 mod step;
 mod subscription;
 mod timers;
+mod waiters;
 
 pub use crate::answer::{
     DescribeAnswer, DescribedMember, GroupAnswer, GroupState, HeartbeatAnswer, JoinAnswer,

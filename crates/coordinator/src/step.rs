@@ -4,12 +4,13 @@ use crate::answer::GroupAnswer;
 use crate::appender::{AppendRefused, Appender};
 use crate::group::Group;
 use crate::happening::{GroupEvent, GroupHappening};
-use crate::ids::RequestId;
+use crate::ids::{MemberId, RequestId};
 use crate::output::Output;
 use crate::random::Random;
 use crate::record::Record;
 use crate::settings::GroupSettings;
 use crate::timers::Timers;
+use crate::waiters::Waiters;
 
 /// What one call of the coordinator has at hand, beside the group that it is about.
 pub(crate) struct Step<'a> {
@@ -17,6 +18,7 @@ pub(crate) struct Step<'a> {
     pub(crate) settings: &'a GroupSettings,
     pub(crate) random: &'a mut Random,
     pub(crate) timers: &'a mut Timers,
+    pub(crate) waiters: &'a mut Waiters,
     pub(crate) log: &'a mut dyn Appender,
     pub(crate) out: &'a mut Vec<Output>,
 }
@@ -41,6 +43,11 @@ impl Step<'_> {
             group.replay(record, first.plus(at).next());
         }
         Ok(end)
+    }
+
+    /// The member is alive: its session begins anew.
+    pub(crate) fn heard_from(&mut self, group: &Group, member_id: &MemberId) {
+        group.touch(self, member_id);
     }
 
     pub(crate) fn answer(&mut self, to: RequestId, after: Offset, answer: GroupAnswer) {

@@ -13,6 +13,8 @@ pub(crate) enum Timer {
     Syncs(GroupId),
     /// A member, or an id that was given out for one, has to have been heard of.
     Session(GroupId, MemberId),
+    /// The record that a group is empty was refused, and is tried again.
+    RecordEmpty(GroupId),
     /// Old offsets are looked for.
     OffsetsExpiry,
 }
@@ -37,6 +39,20 @@ impl Timers {
     pub(crate) fn cancel(&mut self, timer: &Timer) {
         if let Some(at) = self.due.remove(timer) {
             self.by_time.remove(&(at, timer.clone()));
+        }
+    }
+
+    /// Cancels what is set for a group.
+    pub(crate) fn cancel_group(&mut self, group: &GroupId) {
+        for timer in [Timer::Joins, Timer::Syncs, Timer::RecordEmpty] {
+            self.cancel(&timer(group.clone()));
+        }
+        let from = Timer::Session(group.clone(), MemberId::default());
+        let sessions = self.due.range(from..).map(|(timer, _)| timer);
+        let sessions = sessions.take_while(|it| matches!(it, Timer::Session(of, _) if of == group));
+        let sessions: Vec<Timer> = sessions.cloned().collect();
+        for timer in &sessions {
+            self.cancel(timer);
         }
     }
 

@@ -1,14 +1,21 @@
+mod member;
+mod members;
 mod past;
+mod phase;
 mod stored;
 
-use highwater_types::Offset;
+use highwater_types::{Offset, WallMs};
 
+use crate::answer::GroupState;
 use crate::foreign::{self, ForeignGroup};
 use crate::ids::GroupId;
 use crate::offsets::GroupOffsets;
 use crate::record::Record;
 
+pub(crate) use self::member::{Member, Waiting};
+pub(crate) use self::members::Members;
 pub(crate) use self::past::Past;
+pub(crate) use self::phase::{InitialDelay, Phase};
 pub(crate) use self::stored::{StoredGroup, StoredMember};
 
 /// One group.
@@ -26,6 +33,8 @@ pub(crate) struct Group {
     pub(crate) foreign: Option<Box<ForeignGroup>>,
     /// Committed offsets; what the log carries of them changes only in `replay`.
     pub(crate) offsets: GroupOffsets,
+    /// The members as they are now, which runs ahead of `stored` while they join and sync.
+    pub(crate) members: Members,
     /// What happened last, for describe answers.
     pub(crate) past: Past,
 }
@@ -38,8 +47,20 @@ impl Group {
             stored_end: Offset::ZERO,
             foreign: None,
             offsets: GroupOffsets::default(),
+            members: Members::new(WallMs::NONE),
             past: Past::default(),
         }
+    }
+
+    /// The group's state now.
+    pub(crate) fn state(&self) -> GroupState {
+        let foreign = self.foreign.as_ref();
+        foreign.map_or_else(|| self.members.phase.state(), |it| it.state())
+    }
+
+    /// Whether nothing is left of the group: neither a record nor a member, nor one that may come.
+    pub(crate) fn is_vacant(&self) -> bool {
+        self.has_no_record() && self.members.is_empty() && self.members.pending.is_empty()
     }
 
     /// Whether the log says nothing (more) of the group.
@@ -60,6 +81,9 @@ impl Group {
                 self.stored_end = end;
                 if stored.is_some() {
                     self.foreign = None;
+                } else {
+                    // Only an empty group is taken away. Ids that it gave out mean nothing now.
+                    self.members = Members::new(WallMs::NONE);
                 }
             }
             Record::Offset {

@@ -5,6 +5,8 @@ use highwater_records::stored::coordinator::GroupMetadataValue;
 use highwater_records::stored::coordinator::group_metadata_value::MemberMetadata;
 use highwater_types::{Millis, WallMs};
 
+use super::member::{Member, Waiting};
+use crate::request::JoinProtocol;
 use crate::{GenerationId, InstanceId, MemberId};
 
 /// A group as its newest record has it.
@@ -37,6 +39,18 @@ pub(crate) struct StoredMember {
 }
 
 impl StoredGroup {
+    /// Of a group that nobody has joined yet, as Kafka records it with the first request to join.
+    pub(crate) fn new(state_timestamp: WallMs) -> Self {
+        Self {
+            protocol_type: "".into(),
+            generation_id: GenerationId::default(),
+            protocol_name: None,
+            leader: None,
+            state_timestamp,
+            members: Vec::new(),
+        }
+    }
+
     pub(crate) fn to_value(&self) -> GroupMetadataValue {
         GroupMetadataValue {
             protocol_type: self.protocol_type.as_ref().to_owned(),
@@ -66,6 +80,22 @@ impl StoredGroup {
 }
 
 impl StoredMember {
+    /// The member that it is after a load.
+    pub(super) fn to_member(&self, protocols: Vec<JoinProtocol>) -> Member {
+        Member {
+            instance_id: self.instance_id.clone(),
+            client_id: self.client_id.clone(),
+            client_host: self.client_host.clone(),
+            session_timeout: self.session_timeout,
+            rebalance_timeout: self.rebalance_timeout,
+            protocols,
+            assignment: self.assignment.clone(),
+            is_new: false,
+            knows_no_id: false,
+            waiting: Waiting::No,
+        }
+    }
+
     fn to_value(&self) -> MemberMetadata {
         MemberMetadata {
             member_id: self.member_id.as_str().to_owned(),
