@@ -15,6 +15,7 @@ use highwater_types::ErrorCode;
 use crate::answer::GroupState;
 use crate::offset_request::OffsetCommitRequest;
 use crate::record::Record;
+use crate::subscription::Subscribed;
 use crate::{GenerationId, GroupId};
 
 /// A member whose assignment is the one it was told, in all three types.
@@ -273,20 +274,17 @@ impl ForeignGroup {
         }
     }
 
-    /// Whether the offsets of `topic` are in use, and so neither expire nor can be deleted.
-    pub(crate) fn is_subscribed_to(&self, topic: &str) -> bool {
-        match self.group_type {
-            GroupType::Streams => {
-                !self.is_empty()
-                    && self
-                        .source_topics
-                        .as_ref()
-                        .is_some_and(|it| it.contains(topic))
+    /// The topics whose offsets are in use.
+    pub(crate) fn subscribed(&self) -> Subscribed {
+        let topics = match (self.group_type, &self.source_topics) {
+            (GroupType::Streams, Some(topics)) if !self.is_empty() => topics.clone(),
+            (GroupType::Streams, _) => BTreeSet::new(),
+            _ => {
+                let topics = self.known_members().flat_map(|member| &member.topics);
+                topics.cloned().collect()
             }
-            _ => self
-                .known_members()
-                .any(|member| member.topics.contains(topic)),
-        }
+        };
+        Subscribed::To(topics)
     }
 
     /// Whether a classic member may turn the group into a classic one: it has no members, and is
@@ -342,6 +340,14 @@ impl ForeignGroup {
             Ok(())
         } else {
             Err(ErrorCode::STALE_MEMBER_EPOCH)
+        }
+    }
+
+    /// Whether offsets may be deleted at all.
+    pub(crate) fn check_offset_delete(&self) -> Result<(), ErrorCode> {
+        match self.group_type {
+            GroupType::Share => Err(ErrorCode::GROUP_ID_NOT_FOUND),
+            GroupType::Classic | GroupType::Consumer | GroupType::Streams => Ok(()),
         }
     }
 

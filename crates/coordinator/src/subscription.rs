@@ -1,7 +1,57 @@
 //! What members of consumer groups subscribe to, read from the bytes that they send
 //! (`ConsumerProtocolSubscription`, versions 0 to 3 and any later one).
 
+use std::collections::BTreeSet;
+
 use highwater_records::wire::{DecodeError, Reader};
+
+use crate::group::Group;
+
+/// The protocol type of consumers; members of other types tell what they like.
+pub(crate) const CONSUMER_PROTOCOL_TYPE: &str = "consumer";
+
+/// The topics that the members of a group read: their offsets neither expire nor can be deleted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Subscribed {
+    /// Nobody can say which.
+    Unknown,
+    /// These.
+    To(BTreeSet<String>),
+}
+
+impl Subscribed {
+    /// Whether `topic` is, or may be, one of them.
+    pub(crate) fn has(&self, topic: &str) -> bool {
+        match self {
+            Self::Unknown => true,
+            Self::To(topics) => topics.contains(topic),
+        }
+    }
+}
+
+impl Group {
+    /// What its members read. A group that is not one of consumers reads nothing.
+    pub(crate) fn subscribed(&self) -> Subscribed {
+        if let Some(foreign) = &self.foreign {
+            return foreign.subscribed();
+        }
+        let members = &self.members;
+        if members.protocol_type.as_deref() != Some(CONSUMER_PROTOCOL_TYPE) || members.is_empty() {
+            return Subscribed::To(BTreeSet::new());
+        }
+        let Some(protocol) = &members.protocol_name else {
+            return Subscribed::Unknown;
+        };
+        let mut all = BTreeSet::new();
+        for (_, member) in members.iter() {
+            match subscribed_topics(&member.metadata(protocol)) {
+                Some(topics) => all.extend(topics.into_iter().map(str::to_owned)),
+                None => return Subscribed::Unknown,
+            }
+        }
+        Subscribed::To(all)
+    }
+}
 
 /// The topics in a member's metadata. `None` when the bytes are no subscription: then nobody can
 /// say what the member reads, and every topic counts as subscribed, as in Kafka.

@@ -1,5 +1,8 @@
 //! Committed offsets: what of them is kept, and what requests do to them.
 
+pub(crate) mod commit;
+pub(crate) mod delete;
+pub(crate) mod fetch;
 mod moved;
 mod pool;
 mod store;

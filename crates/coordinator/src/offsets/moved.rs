@@ -4,6 +4,10 @@ use std::sync::Arc;
 use highwater_types::{Offset, PartitionIndex, TopicName};
 
 use crate::MemberId;
+use crate::coordinator::MemberCaller;
+use crate::group::Group;
+use crate::happening::GroupEvent;
+use crate::step::Step;
 
 /// How many partitions an [`OffsetsMoved`] names.
 const NAMED_MAX: usize = 8;
@@ -105,7 +109,36 @@ impl OffsetsMoved {
     }
 }
 
+impl OffsetsBy {
+    pub(crate) fn client(member_id: MemberId, caller: &MemberCaller) -> Self {
+        Self::Client {
+            member_id,
+            client_id: Arc::clone(&caller.client_id),
+            client_host: Arc::clone(&caller.client_host),
+        }
+    }
+}
+
+/// Tells the journal; describe answers hear only of what is not usual.
+pub(crate) fn tell(step: &mut Step<'_>, group: &mut Group, moved: OffsetsMoved) {
+    if moved.is_usual() {
+        step.journal(group, GroupEvent::Offsets(moved));
+    } else {
+        step.happened(group, GroupEvent::Offsets(moved));
+    }
+}
+
 impl MovedOffset {
+    /// An offset that is gone.
+    pub(crate) fn gone(topic: &TopicName, partition: PartitionIndex, from: Offset) -> Self {
+        Self {
+            topic: topic.clone(),
+            partition,
+            from: Some(from),
+            to: None,
+        }
+    }
+
     fn is_back(&self) -> bool {
         matches!((self.from, self.to), (Some(from), Some(to)) if to < from)
     }

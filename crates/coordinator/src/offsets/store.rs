@@ -1,4 +1,4 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use highwater_types::{
@@ -55,10 +55,6 @@ impl GroupOffsets {
         !self.pending.is_empty()
     }
 
-    pub(crate) fn open_transactions(&self) -> impl Iterator<Item = ProducerId> {
-        self.pending.keys().copied()
-    }
-
     pub(crate) fn get(
         &self,
         topic: &TopicName,
@@ -73,6 +69,13 @@ impl GroupOffsets {
     ) -> impl Iterator<Item = (&TopicName, PartitionIndex, &CommittedOffset)> {
         let committed = self.committed.iter();
         committed.map(|((topic, partition), commit)| (topic, *partition, commit))
+    }
+
+    /// The topics of all of them, some more than once.
+    pub(crate) fn topics(&self) -> impl Iterator<Item = &TopicName> {
+        let committed = self.committed.keys();
+        let pending = self.pending.values().flat_map(BTreeMap::keys);
+        committed.chain(pending).map(|(topic, _)| topic)
     }
 
     /// Offsets that only open transactions have, or that they have too.
@@ -94,16 +97,13 @@ impl GroupOffsets {
             .any(|offsets| offsets.contains_key(&key))
     }
 
-    /// The tombstones that take away every offset, also those of open transactions.
-    pub(crate) fn tombstones(&self) -> Vec<Record> {
-        let mut keys: Vec<&OffsetKey> = self.committed.keys().collect();
-        if !self.pending.is_empty() {
-            keys.extend(self.pending.values().flat_map(BTreeMap::keys));
-            keys.sort_unstable();
-            keys.dedup();
-        }
-        let tombstone = |(topic, partition): &OffsetKey| tombstone(topic, *partition);
-        keys.into_iter().map(tombstone).collect()
+    /// The partitions for which only open transactions have something to commit.
+    pub(crate) fn pending_only(&self) -> Vec<OffsetKey> {
+        let pending = self.pending.values().flat_map(BTreeMap::keys);
+        let only: BTreeSet<&OffsetKey> = pending
+            .filter(|key| !self.committed.contains_key(key))
+            .collect();
+        only.into_iter().cloned().collect()
     }
 
     /// A record that is no part of a transaction, with its exclusive end.
