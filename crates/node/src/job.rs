@@ -11,6 +11,7 @@ use highwater_log::{
 use highwater_records::{BatchError, Compressor, Validated, ValidationRules, recompress, validate};
 
 use crate::control::{SnapshotWritten, WriteSnapshot};
+use crate::shard::groups::{GroupsRead, ReadGroups};
 use crate::shard::lifecycle::Removal;
 use crate::shard::lookup::{TimeLookups, TimesFound};
 
@@ -44,6 +45,8 @@ pub enum Work<D: Disk> {
     WriteFiles(WriteFiles<D>),
     /// Looks for records by their time.
     TimeLookups(TimeLookups<D>),
+    /// Reads batches of a coordinator's log.
+    ReadGroups(ReadGroups<D>),
     /// Writes a metadata snapshot.
     WriteSnapshot(Box<WriteSnapshot<D>>),
 }
@@ -65,6 +68,8 @@ pub enum JobResult<D: Disk> {
     FilesWritten(Result<(), DiskError>),
     /// Of [`Work::TimeLookups`].
     TimesFound(TimesFound),
+    /// Of [`Work::ReadGroups`].
+    GroupsRead(GroupsRead),
     /// Of [`Work::WriteSnapshot`].
     SnapshotWritten(SnapshotWritten),
 }
@@ -112,6 +117,7 @@ impl<D: Disk> Job<D> {
             Work::PrepareBatch(prepare) => JobResult::BatchPrepared(Box::new(prepare.run())),
             Work::WriteFiles(write) => JobResult::FilesWritten(write.run(b)),
             Work::TimeLookups(lookups) => JobResult::TimesFound(lookups.run(b)),
+            Work::ReadGroups(read) => JobResult::GroupsRead(read.run(b)),
             Work::WriteSnapshot(write) => JobResult::SnapshotWritten(write.run(b)),
         }
     }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use highwater_coordinator::GroupHappening;
 use highwater_types::{LeaderEpoch, Offset, TopicPartition};
 
 use crate::job::LogDirNumber;
@@ -162,6 +163,22 @@ pub enum Happening {
         /// Why.
         why: String,
     },
+    /// The log of a coordinator was replayed: it serves from now on.
+    GroupsLoaded {
+        /// The coordinator's partition.
+        partition: TopicPartition,
+        /// How many records it had.
+        records: u64,
+    },
+    /// The log of a coordinator cannot be replayed: its groups are not served.
+    GroupsNotLoaded {
+        /// The coordinator's partition.
+        partition: TopicPartition,
+        /// Why.
+        why: String,
+    },
+    /// Something happened to a group.
+    Group(GroupHappening),
     /// Anything else, in words.
     Text(String),
 }
@@ -238,6 +255,15 @@ impl fmt::Display for Happening {
                 "connection closed: api {api_key} v{api_version} of client {}: {why}",
                 client_id.as_deref().unwrap_or("(none)")
             ),
+            Self::GroupsLoaded { partition, records } => {
+                write!(f, "groups of {partition} loaded: records={records}")
+            }
+            Self::GroupsNotLoaded { partition, why } => {
+                write!(f, "groups of {partition} are not served: {why}")
+            }
+            Self::Group(GroupHappening { group_id, event }) => {
+                write!(f, "group {group_id}: {event:?}")
+            }
             Self::Text(text) => f.write_str(text),
             Self::LogOpened { .. } | Self::LogDeleted { .. } | Self::Retained { .. } => {
                 self.fmt_log(f)

@@ -10,6 +10,7 @@ use highwater_types::TopicId;
 use crate::job::LogDirNumber;
 use crate::shard::checkpoints::CheckpointPart;
 use crate::shard::fetch::FetchPart;
+use crate::shard::groups::GroupPart;
 use crate::shard::lookup::LookupPart;
 use crate::shard::produce::ProducePart;
 
@@ -50,6 +51,8 @@ pub enum Part<D: Disk> {
     Fetch(Box<FetchPart<D>>),
     /// Shard to shard: questions of ListOffsets and OffsetForLeaderEpoch, and the answers.
     Lookup(Box<LookupPart>),
+    /// Shard to shard: questions to the coordinators of groups, and the answers.
+    Groups(Box<GroupPart>),
 }
 
 /// A new metadata image, and what to look at again because of it.

@@ -6,7 +6,7 @@ use super::Finding;
 use crate::tree::SourceFile;
 
 /// The crates that do no IO. `disk` does, but only in its `file` module.
-pub(super) const CORES: [&str; 10] = [
+pub(super) const CORES: [&str; 11] = [
     "types",
     "records",
     "protocol",
@@ -15,6 +15,7 @@ pub(super) const CORES: [&str; 10] = [
     "replication",
     "quorum",
     "metadata",
+    "coordinator",
     "node",
     "sim",
 ];

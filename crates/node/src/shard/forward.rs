@@ -217,6 +217,27 @@ impl<D: Disk> Shard<D> {
         self.send_to_controller(now, forwarded, request.into(), time_out, out);
     }
 
+    /// Has one of Kafka's own topics made, unless that is under way.
+    pub(crate) fn create_internal_topic(
+        &mut self,
+        now: Now,
+        topic: CreatableTopic,
+        out: &mut Effects<D>,
+    ) {
+        let name = TopicName::new(&topic.name).expect("a name of our own choosing");
+        if !self.serve.forwarding.auto_creating.insert(name.clone()) {
+            return;
+        }
+        let time_out = self.serve.settings.request_timeout;
+        let request = CreateTopicsRequest {
+            topics: vec![topic],
+            timeout_ms: i32::try_from(time_out.as_u64()).unwrap_or(i32::MAX),
+            validate_only: false,
+        };
+        let forwarded = Forwarded::AutoCreate { names: vec![name] };
+        self.send_to_controller(now, forwarded, request.into(), time_out, out);
+    }
+
     /// Asks the controller for a block of producer ids.
     pub(crate) fn send_for_producer_ids(
         &mut self,

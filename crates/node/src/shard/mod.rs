@@ -10,6 +10,7 @@ pub(crate) mod describe;
 mod epochs;
 pub mod fetch;
 mod forward;
+pub mod groups;
 pub mod lifecycle;
 mod list_offsets;
 pub mod lookup;
@@ -39,6 +40,7 @@ use crate::machine::{Caller, Effect, Incoming, Input, Machine, MachineId, Token}
 use crate::part::Part;
 use checkpoints::CheckpointState;
 use fetch::FetchState;
+use groups::GroupState;
 use lifecycle::LifecycleState;
 use lifecycle::dirs::LogDir;
 use partition::PartitionTable;
@@ -68,6 +70,7 @@ pub struct Shard<D: Disk> {
     pub(crate) produce: ProduceState,
     pub(crate) fetch: FetchState<D>,
     pub(crate) serve: ServeState,
+    pub(crate) groups: GroupState,
     /// Asked before anything is done for a client.
     pub(crate) authorizer: Arc<dyn Authorizer>,
     /// Source of session ids and of the uuids in the names of deleted directories.
@@ -85,6 +88,7 @@ impl<D: Disk> Machine<D> for Shard<D> {
                 self.produce_connection_closed(conn, out);
                 self.fetch_connection_closed(conn, out);
                 self.serve_connection_closed(conn);
+                self.groups_connection_closed(conn, out);
             }
             Input::Part { from, part } => self.handle_part(now, from, part, out),
             Input::PeerAnswer { token, result } => {
@@ -106,6 +110,7 @@ impl<D: Disk> Machine<D> for Shard<D> {
             self.produce.next_deadline(),
             self.fetch.next_deadline(),
             self.serve.next_deadline(),
+            self.groups.next_deadline(),
         ];
         deadlines.into_iter().flatten().min()
     }
@@ -140,6 +145,7 @@ impl<D: Disk> Shard<D> {
             number,
             shards,
             node_id,
+            groups: GroupState::new(&broker_config),
             lifecycle: LifecycleState::new(inventory.found, inventory.leftovers),
             checkpoints: CheckpointState::new(number, shards, dirs.len(), &settings),
             broker_config,
@@ -192,6 +198,7 @@ impl<D: Disk> Shard<D> {
             Part::Checkpoint(part) => self.handle_checkpoint_part(now, *part, out),
             Part::Fetch(part) => self.handle_fetch_part(now, from, *part, out),
             Part::Lookup(part) => self.handle_lookup_part(now, from, *part, out),
+            Part::Groups(part) => self.handle_group_part(now, from, *part, out),
             Part::LogsLoaded | Part::Closed { .. } => {
                 unreachable!("{from:?} sent {:?} a part that is for control", self.id())
             }
@@ -214,6 +221,7 @@ impl<D: Disk> Shard<D> {
                 self.handle_batch_prepared(now, token, *result, out);
             }
             JobResult::FilesWritten(result) => self.handle_files_written(now, token, result, out),
+            JobResult::GroupsRead(read) => self.handle_groups_read(now, token, read, out),
             JobResult::TimesFound(found) => self.handle_times_found(token, found, out),
             JobResult::SnapshotWritten(_) => {
                 unreachable!("{:?} writes no metadata snapshots", self.id())
@@ -226,6 +234,7 @@ impl<D: Disk> Shard<D> {
         self.checkpoints_tick(now, out);
         self.produce_tick(now, out);
         self.fetch_tick(now, out);
+        self.groups_tick(now, out);
     }
 
     /// Lets everything that waits for partitions look at those that changed in this step.
@@ -237,6 +246,7 @@ impl<D: Disk> Shard<D> {
             }
             self.produce_partitions_changed(&changed, out);
             self.fetch_partitions_changed(now, &changed, out);
+            self.groups_partitions_changed(now, &changed, out);
             self.partitions.give_back(changed);
         }
     }

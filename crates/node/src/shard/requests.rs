@@ -121,11 +121,7 @@ impl<D: Disk> Shard<D> {
             Request::DeleteTopics(request) => {
                 self.forward_delete_topics(now, incoming.into(), request, out);
             }
-            Request::Produce(_)
-            | Request::BrokerRegistration(_)
-            | Request::BrokerHeartbeat(_)
-            | Request::AllocateProducerIds(_)
-            | Request::OffsetCommit(_)
+            request @ (Request::OffsetCommit(_)
             | Request::OffsetFetch(_)
             | Request::FindCoordinator(_)
             | Request::JoinGroup(_)
@@ -135,7 +131,13 @@ impl<D: Disk> Shard<D> {
             | Request::DescribeGroups(_)
             | Request::ListGroups(_)
             | Request::DeleteGroups(_)
-            | Request::OffsetDelete(_) => {
+            | Request::OffsetDelete(_)) => {
+                self.handle_group_request(now, &incoming, request, out);
+            }
+            Request::Produce(_)
+            | Request::BrokerRegistration(_)
+            | Request::BrokerHeartbeat(_)
+            | Request::AllocateProducerIds(_) => {
                 // No broker listener offers them, so `Connection` lets none through.
                 out.push(Effect::Answer {
                     ticket,

@@ -84,6 +84,12 @@ impl<'a> OpenBatch<'a> {
     pub fn records(&self) -> Records<'_> {
         Records::over(self.header, &self.records)
     }
+
+    /// The bytes of the records, not compressed, for [`Records::over`].
+    #[must_use]
+    pub fn into_records_bytes(self) -> Vec<u8> {
+        self.records.into_owned()
+    }
 }
 
 /// Iterator over the records of a batch, without an allocation per record. Yields as many as the

@@ -3,6 +3,7 @@ use std::sync::Arc;
 
 use highwater_disk::Disk;
 use highwater_log::PartitionLog;
+use highwater_metadata::MetadataImage;
 use highwater_metadata::config::{ConfigLayers, TopicSettings};
 use highwater_metadata::image::{PartitionImage, ResourceKind, TopicImage};
 use highwater_types::{Now, Offset, TopicId, TopicIdPartition, TopicName, TopicPartition};
@@ -21,10 +22,13 @@ use crate::shard::{Effects, Shard, ShardSettings, owner_shard};
 impl<D: Disk> Shard<D> {
     /// The metadata moved on: makes, opens, deletes and changes replicas accordingly.
     pub(crate) fn handle_image(&mut self, now: Now, update: ImageUpdate, out: &mut Effects<D>) {
-        self.image = update.image;
+        let before = std::mem::replace(&mut self.image, update.image);
+        self.groups.note_image(&self.image);
         if self.lifecycle.is_closing() {
             return;
         }
+        let deleted = deleted_topics(&before, &self.image, &update.changed);
+        self.groups_topics_deleted(now, &deleted, out);
         if self.lifecycle.phase == Phase::Waiting {
             self.lifecycle.phase = Phase::Loading;
             self.lifecycle.next_retention_check =
@@ -327,4 +331,20 @@ pub(super) fn configure_log<D: Disk>(
     let share = log.config().segment_jitter_ms;
     let jitter = share.min(topic.segment_jitter_ms);
     log.set_config(log_config(topic, shard, jitter));
+}
+
+/// The topics that an update takes away.
+fn deleted_topics(
+    before: &MetadataImage,
+    after: &MetadataImage,
+    changed: &Changed,
+) -> Vec<(TopicId, TopicName)> {
+    let gone = |id: &TopicId| {
+        let gone = before.topic(*id).filter(|_| after.topic(*id).is_none());
+        gone.map(|topic| (*id, topic.name.clone()))
+    };
+    match changed {
+        Changed::Everything => before.topics.keys().filter_map(gone).collect(),
+        Changed::Topics(topics) => topics.iter().filter_map(gone).collect(),
+    }
 }

@@ -122,6 +122,11 @@ impl<D: Disk> Partition<D> {
         self.dir
     }
 
+    /// Whether a job opens or recovers the log.
+    pub(crate) const fn is_opening(&self) -> bool {
+        matches!(self.state, PartitionState::Opening { .. })
+    }
+
     /// The open log, or the code that a client gets instead: KAFKA_STORAGE_ERROR when it failed,
     /// NOT_LEADER_OR_FOLLOWER while it is being opened.
     ///

@@ -44,6 +44,7 @@ impl<D: Disk> Shard<D> {
                 self.partition_changed(id, Level::Trace, happening, out);
             }
             Output::LeadsNoMore { epoch } => {
+                self.groups_lead_no_more(id);
                 let error = ErrorCode::NOT_LEADER_OR_FOLLOWER;
                 let failed = self.end_waiting_appends(id, error, out);
                 // Usual at every stop; worth a line only when somebody was let down.

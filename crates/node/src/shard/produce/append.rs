@@ -287,7 +287,12 @@ impl<D: Disk> Shard<D> {
 
     /// A full disk may have room again: the log mends its tail before the next append. Any other
     /// disk error stops the partition.
-    fn note_disk_error(&mut self, id: TopicIdPartition, why: &AppendError, out: &mut Effects<D>) {
+    pub(crate) fn note_disk_error(
+        &mut self,
+        id: TopicIdPartition,
+        why: &AppendError,
+        out: &mut Effects<D>,
+    ) {
         let AppendError::Disk(error) = why else {
             return;
         };
