@@ -117,6 +117,8 @@ impl Coordinator {
             group.begin_life(&mut step);
             group.members.assert_invariants();
         }
+        let first_look = step.settings.offsets_retention_check_interval;
+        step.timers.set(Timer::OffsetsExpiry, now.mono.plus(first_look));
     }
 
     /// Decides one request.
@@ -141,20 +143,21 @@ impl Coordinator {
             GroupRequest::Heartbeat(request) => self.heartbeat(asked, &request),
             GroupRequest::Leave(request) => self.leave(asked, request),
             GroupRequest::Describe(request) => self.describe(asked, request),
-            GroupRequest::OffsetCommit(_)
-            | GroupRequest::OffsetFetch(_)
-            | GroupRequest::OffsetDelete(_)
-            | GroupRequest::Delete(_)
-            | GroupRequest::List(_) => {
-                let _ = topics;
-                unimplemented!()
-            }
+            GroupRequest::OffsetCommit(request) => self.offset_commit(asked, caller, &request),
+            GroupRequest::OffsetFetch(request) => self.offset_fetch(asked, &request, topics),
+            GroupRequest::OffsetDelete(request) => self.offset_delete(asked, caller, &request),
+            GroupRequest::Delete(request) => self.delete_group(asked, caller, &request),
+            GroupRequest::List(request) => self.list_groups(asked, &request),
         }
     }
 
     /// What is due by now is done.
     pub fn tick(&mut self, now: Now, log: &mut dyn Appender, out: &mut Vec<Output>) {
         while let Some(timer) = self.timers.pop_due(now.mono) {
+            if timer == Timer::OffsetsExpiry {
+                self.expire_offsets(now, log, out);
+                continue;
+            }
             let (groups, mut step) = self.split(now, log, out);
             let (Timer::Joins(id)
             | Timer::Syncs(id)

@@ -69,7 +69,7 @@ impl Coordinator {
             self.expired_up_to = looked_at.last().cloned();
         }
         for group_id in &looked_at {
-            self.remove_if_vacant(group_id);
+            self.settle(group_id);
         }
     }
 }

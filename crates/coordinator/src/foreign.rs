@@ -23,7 +23,7 @@ const MEMBER_STATE_STABLE: i8 = 0;
 
 /// The types of groups, with Kafka's names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum GroupType {
+pub(crate) enum GroupType {
     /// The group protocol that this build leads.
     Classic,
     /// KIP-848.
@@ -36,8 +36,7 @@ pub enum GroupType {
 
 impl GroupType {
     /// Kafka's name, as ListGroups carries it.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
+    pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Classic => "classic",
             Self::Consumer => "consumer",
@@ -47,8 +46,7 @@ impl GroupType {
     }
 
     /// The protocol type that such a group is listed with.
-    #[must_use]
-    pub const fn protocol_type(self) -> &'static str {
+    pub(crate) const fn protocol_type(self) -> &'static str {
         match self {
             Self::Classic => "",
             Self::Consumer => "consumer",

@@ -1,24 +1,24 @@
 //! What administrators do with whole groups: list and delete them.
 
-use highwater_types::{ErrorCode, Now, Offset};
+use highwater_types::{ErrorCode, Offset};
 
 use crate::answer::{GroupAnswer, GroupState, ListedGroup};
-use crate::appender::Appender;
 use crate::coordinator::{Coordinator, MemberCaller};
 use crate::foreign::GroupType;
 use crate::group::Group;
 use crate::happening::GroupEvent;
-use crate::ids::{GroupId, MemberId, RequestId};
+use crate::ids::{GroupId, MemberId};
+use crate::membership::Asked;
 use crate::offset_request::{DeleteAnswer, DeleteRequest, ListRequest};
 use crate::offsets::{OffsetsBy, OffsetsCause, delete};
 use crate::output::Output;
 use crate::record::Record;
 use crate::step::Step;
-use crate::timers::Timer;
 
 impl Coordinator {
     /// ListGroups, of all groups of this coordinator.
-    pub(crate) fn list_groups(&self, id: RequestId, request: &ListRequest, out: &mut Vec<Output>) {
+    pub(crate) fn list_groups(&self, asked: Asked<'_>, request: &ListRequest) {
+        let Asked { id, out, .. } = asked;
         // That a group is missing may be news of the newest record too.
         let mut after = self.removed_end;
         let mut listed = Vec::new();
@@ -48,13 +48,11 @@ impl Coordinator {
     /// DeleteGroups, of one group.
     pub(crate) fn delete_group(
         &mut self,
-        now: Now,
-        id: RequestId,
+        asked: Asked<'_>,
         caller: &MemberCaller,
         request: &DeleteRequest,
-        log: &mut dyn Appender,
-        out: &mut Vec<Output>,
     ) {
+        let Asked { now, id, log, out } = asked;
         let group_id = &request.group_id;
         let removed_end = self.removed_end;
         let (groups, mut step) = self.split(now, log, out);
@@ -66,7 +64,7 @@ impl Coordinator {
             }
         };
         step.answer(id, after, GroupAnswer::Delete(answer));
-        self.remove_if_vacant(group_id);
+        self.settle(group_id);
     }
 }
 
@@ -102,13 +100,7 @@ impl Group {
             // As Kafka does, also for a group that had only offsets and no record of its own.
             records.push(Record::Group(None));
         }
-        let pending = self.members.pending.clone();
         step.commit(self, &records)?;
-        // Ids that were given out and not used mean nothing any more.
-        for member_id in pending {
-            let timer = Timer::Session(self.id.clone(), member_id);
-            step.timers.cancel(&timer);
-        }
         Ok(())
     }
 }

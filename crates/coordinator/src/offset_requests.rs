@@ -6,7 +6,7 @@ use crate::answer::GroupAnswer;
 use crate::appender::Appender;
 use crate::coordinator::{Coordinator, MemberCaller, TopicNames};
 use crate::group::Group;
-use crate::ids::{GroupId, RequestId};
+use crate::membership::Asked;
 use crate::offset_request::{OffsetCommitRequest, OffsetDeleteRequest, OffsetFetchRequest};
 use crate::offsets::{commit, delete, fetch};
 use crate::output::Output;
@@ -15,13 +15,11 @@ impl Coordinator {
     /// OffsetCommit. Anybody but a member may commit to a group that is not there; that makes it.
     pub(crate) fn offset_commit(
         &mut self,
-        now: Now,
-        id: RequestId,
+        asked: Asked<'_>,
         caller: &MemberCaller,
         request: &OffsetCommitRequest,
-        log: &mut dyn Appender,
-        out: &mut Vec<Output>,
     ) {
+        let Asked { now, id, log, out } = asked;
         let group_id = &request.group_id;
         let is_unknown = !self.groups.contains_key(group_id);
         if let Some(error) = commit::unknown_group(request).filter(|_| is_unknown) {
@@ -41,17 +39,17 @@ impl Coordinator {
         let (after, answer) = commit::commit(&mut step, group, &mut pool, caller, request);
         step.answer(id, after, answer);
         self.pool = pool;
-        self.remove_if_vacant(group_id);
+        self.settle(group_id);
     }
 
     /// OffsetFetch, of one group.
     pub(crate) fn offset_fetch(
         &self,
-        id: RequestId,
+        asked: Asked<'_>,
         request: &OffsetFetchRequest,
         topics: &dyn TopicNames,
-        out: &mut Vec<Output>,
     ) {
+        let Asked { id, out, .. } = asked;
         let group = self.groups.get(&request.group_id);
         out.push(Output::Answer {
             to: id,
@@ -63,13 +61,11 @@ impl Coordinator {
     /// OffsetDelete.
     pub(crate) fn offset_delete(
         &mut self,
-        now: Now,
-        id: RequestId,
+        asked: Asked<'_>,
         caller: &MemberCaller,
         request: &OffsetDeleteRequest,
-        log: &mut dyn Appender,
-        out: &mut Vec<Output>,
     ) {
+        let Asked { now, id, log, out } = asked;
         let removed_end = self.removed_end;
         let (groups, mut step) = self.split(now, log, out);
         let (after, answer) = match groups.get_mut(&request.group_id) {
@@ -77,7 +73,7 @@ impl Coordinator {
             None => (removed_end, delete::refused(ErrorCode::GROUP_ID_NOT_FOUND)),
         };
         step.answer(id, after, GroupAnswer::OffsetDelete(answer));
-        self.remove_if_vacant(&request.group_id);
+        self.settle(&request.group_id);
     }
 
     /// Topics are gone: their offsets are deleted.
@@ -105,16 +101,7 @@ impl Coordinator {
             }
         }
         for group_id in &touched {
-            self.remove_if_vacant(group_id);
+            self.settle(group_id);
         }
-    }
-
-    /// Lets go of a group of which nothing is left.
-    pub(crate) fn remove_if_vacant(&mut self, group_id: &GroupId) {
-        let Some(group) = self.groups.get(group_id).filter(|it| it.is_vacant()) else {
-            return;
-        };
-        self.removed_end = self.removed_end.max(group.newest());
-        self.groups.remove(group_id);
     }
 }

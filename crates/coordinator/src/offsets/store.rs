@@ -51,10 +51,6 @@ impl GroupOffsets {
         self.newest
     }
 
-    pub(crate) fn has_open_transaction(&self) -> bool {
-        !self.pending.is_empty()
-    }
-
     pub(crate) fn get(
         &self,
         topic: &TopicName,
