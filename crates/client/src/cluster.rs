@@ -246,7 +246,8 @@ impl Client {
         self.connection_to(&broker.address()).await
     }
 
-    async fn connection_to(&self, address: &str) -> Result<Connection, ClientError> {
+    /// A connection to `HOST:PORT`, made if there is none.
+    pub(crate) async fn connection_to(&self, address: &str) -> Result<Connection, ClientError> {
         let slot = {
             let mut links = self
                 .links
@@ -268,6 +269,14 @@ impl Client {
 
     /// Calls whichever broker answers: those that are known, then the bootstrap addresses.
     pub(crate) async fn call_any<C: Call>(&self, request: &C) -> Result<C::Answer, ClientError> {
+        self.call_any_at(|_| request.clone()).await
+    }
+
+    /// The same, with the request as the version has it at which it is sent.
+    pub(crate) async fn call_any_at<C: Call>(
+        &self,
+        request: impl Fn(i16) -> C,
+    ) -> Result<C::Answer, ClientError> {
         let metadata = self.metadata();
         let mut addresses: Vec<_> = metadata
             .brokers
@@ -283,7 +292,10 @@ impl Client {
         for address in addresses {
             let limit = self.config().request_timeout;
             let result = match self.connection_to(&address).await {
-                Ok(connection) => connection.call(request.clone(), limit).await,
+                Ok(connection) => match connection.version(C::API) {
+                    Ok(version) => connection.call(request(version), limit).await,
+                    Err(why) => Err(why),
+                },
                 Err(why) => Err(why),
             };
             match result {

@@ -153,6 +153,17 @@ pub enum ClientError {
         /// The position.
         offset: Offset,
     },
+    /// The group has no committed offset there and `auto.offset.reset` is `none`.
+    #[error(
+        "group {group} has no committed offset in {partition}; \
+         set one with `highwater group reset`, or set auto.offset.reset to earliest or latest"
+    )]
+    NoCommittedOffset {
+        /// The group.
+        group: String,
+        /// The partition.
+        partition: String,
+    },
     /// The log was truncated below the position: records that were read are gone.
     #[error(
         "{partition}: the log was truncated to {truncated_to}, below the position {position}; \
@@ -204,6 +215,7 @@ impl ClientError {
             | Self::ProducerClosed
             | Self::Corrupt { .. }
             | Self::OffsetOutOfRange { .. }
+            | Self::NoCommittedOffset { .. }
             | Self::Truncated { .. } => false,
         }
     }
@@ -276,6 +288,18 @@ fn remedy(code: ErrorCode) -> Option<&'static str> {
         }
         ErrorCode::INVALID_TIMESTAMP => "see message.timestamp.before.max.ms and .after.max.ms",
         ErrorCode::KAFKA_STORAGE_ERROR => "look at the broker's log: a disk or a file failed",
+        ErrorCode::NON_EMPTY_GROUP => "the group has members; stop them first",
+        ErrorCode::GROUP_ID_NOT_FOUND => "`highwater group list` shows what groups there are",
+        ErrorCode::GROUP_SUBSCRIBED_TO_TOPIC => "members read the topic; stop them first",
+        ErrorCode::INVALID_SESSION_TIMEOUT => {
+            "session.timeout.ms must lie between the broker's group.min.session.timeout.ms and \
+             group.max.session.timeout.ms"
+        }
+        ErrorCode::GROUP_MAX_SIZE_REACHED => "the broker's group.max.size members are in it",
+        ErrorCode::INCONSISTENT_GROUP_PROTOCOL => {
+            "its members have no assignor in common with this one; \
+             see partition.assignment.strategy"
+        }
         ErrorCode::TOPIC_AUTHORIZATION_FAILED
         | ErrorCode::CLUSTER_AUTHORIZATION_FAILED
         | ErrorCode::GROUP_AUTHORIZATION_FAILED

@@ -6,7 +6,7 @@ use highwater_protocol::client::{FetchLimits, FetchSession, WantedPartition};
 use highwater_protocol::messages::FetchResponse;
 use highwater_protocol::{ApiKey, FetchView};
 use highwater_records::Decompressor;
-use highwater_types::{Millis, NodeId, Offset, PartitionIndex, TopicId};
+use highwater_types::{LeaderEpoch, Millis, NodeId, Offset, PartitionIndex, TopicId};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until, timeout};
 
@@ -26,7 +26,7 @@ use crate::offsets::{IsolationLevel, ListedOffset, OffsetSpec, PartitionName};
 /// wrote is skipped with `read_committed`.
 pub struct Consumer {
     pub(super) client: Client,
-    pub(super) config: ConsumerConfig,
+    pub(crate) config: ConsumerConfig,
     pub(super) partitions: BTreeMap<PartitionName, Tracked>,
     nodes: BTreeMap<NodeId, Node>,
     pub(super) stale: BTreeSet<String>,
@@ -130,6 +130,30 @@ impl Consumer {
         Ok(())
     }
 
+    /// Reads a partition from `start` on, whether or not it is known to exist.
+    pub(crate) fn track(&mut self, partition: PartitionName, start: StartAt) {
+        let tracked = Tracked::new(start, Instant::now());
+        self.partitions.insert(partition, tracked);
+    }
+
+    /// The same from `offset` on, where the record before it has `leader_epoch`: by that a
+    /// truncation below it is noticed.
+    pub(crate) fn track_from(
+        &mut self,
+        partition: PartitionName,
+        offset: Offset,
+        leader_epoch: LeaderEpoch,
+    ) {
+        let mut tracked = Tracked::new(StartAt::Offset(offset), Instant::now());
+        tracked.last_epoch = leader_epoch;
+        self.partitions.insert(partition, tracked);
+    }
+
+    /// Has the next poll tell this.
+    pub(crate) fn tell_later(&mut self, why: ClientError) {
+        self.errors.push_back(why);
+    }
+
     /// No longer reads a partition.
     pub fn unassign(&mut self, partition: &PartitionName) {
         self.partitions.remove(partition);
@@ -150,6 +174,15 @@ impl Consumer {
             Position::At(offset) => Some(offset),
             Position::Unknown(_) | Position::Asking(_) => None,
         }
+    }
+
+    /// The position, and the leader epoch of the record before it as far as is known.
+    pub(crate) fn position_and_epoch(
+        &self,
+        partition: &PartitionName,
+    ) -> Option<(Offset, LeaderEpoch)> {
+        let offset = self.position(partition)?;
+        Some((offset, self.partitions.get(partition)?.last_epoch))
     }
 
     /// The end of what can be read, as of the last answer: the high watermark, or the last stable

@@ -1,10 +1,15 @@
 use highwater_protocol::messages::{
-    CreateTopicsRequest, CreateTopicsResponse, DeleteTopicsRequest, DeleteTopicsResponse,
-    DescribeClusterRequest, DescribeClusterResponse, DescribeConfigsRequest,
-    DescribeConfigsResponse, DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse,
-    FetchResponse, InitProducerIdRequest, InitProducerIdResponse, ListOffsetsRequest,
-    ListOffsetsResponse, MetadataRequest, MetadataResponse, OffsetForLeaderEpochRequest,
-    OffsetForLeaderEpochResponse, ProduceResponse,
+    CreateTopicsRequest, CreateTopicsResponse, DeleteGroupsRequest, DeleteGroupsResponse,
+    DeleteTopicsRequest, DeleteTopicsResponse, DescribeClusterRequest, DescribeClusterResponse,
+    DescribeConfigsRequest, DescribeConfigsResponse, DescribeGroupsRequest, DescribeGroupsResponse,
+    DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse, FetchResponse,
+    FindCoordinatorRequest, FindCoordinatorResponse, HeartbeatRequest, HeartbeatResponse,
+    InitProducerIdRequest, InitProducerIdResponse, JoinGroupRequest, JoinGroupResponse,
+    LeaveGroupRequest, LeaveGroupResponse, ListGroupsRequest, ListGroupsResponse,
+    ListOffsetsRequest, ListOffsetsResponse, MetadataRequest, MetadataResponse,
+    OffsetCommitRequest, OffsetCommitResponse, OffsetDeleteRequest, OffsetDeleteResponse,
+    OffsetFetchRequest, OffsetFetchResponse, OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse, ProduceResponse, SyncGroupRequest, SyncGroupResponse,
 };
 use highwater_protocol::{ApiKey, FetchView, ProduceView, Request, Response};
 
@@ -47,4 +52,15 @@ calls! {
     DescribeConfigs DescribeConfigsRequest DescribeConfigsResponse;
     DescribeCluster DescribeClusterRequest DescribeClusterResponse;
     DescribeTopicPartitions DescribeTopicPartitionsRequest DescribeTopicPartitionsResponse;
+    FindCoordinator FindCoordinatorRequest FindCoordinatorResponse;
+    JoinGroup JoinGroupRequest JoinGroupResponse;
+    SyncGroup SyncGroupRequest SyncGroupResponse;
+    Heartbeat HeartbeatRequest HeartbeatResponse;
+    LeaveGroup LeaveGroupRequest LeaveGroupResponse;
+    OffsetCommit OffsetCommitRequest OffsetCommitResponse;
+    OffsetFetch OffsetFetchRequest OffsetFetchResponse;
+    OffsetDelete OffsetDeleteRequest OffsetDeleteResponse;
+    DescribeGroups DescribeGroupsRequest DescribeGroupsResponse;
+    ListGroups ListGroupsRequest ListGroupsResponse;
+    DeleteGroups DeleteGroupsRequest DeleteGroupsResponse;
 }
