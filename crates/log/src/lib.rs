@@ -8,6 +8,7 @@
 pub mod checkpoint;
 mod config;
 mod damage;
+mod epoch_runs;
 mod error;
 mod lazy_file;
 mod leader_epoch_cache;

@@ -10,13 +10,14 @@ mod zones;
 use std::path::{Path, PathBuf};
 
 use highwater_disk::{Blocking, Disk, DiskError};
-use highwater_types::{Now, Offset, TopicId, TopicPartition};
+use highwater_types::{LeaderEpoch, Now, Offset, TopicId, TopicPartition};
 
 use self::files::Files;
 pub use self::report::{Finding, RecoveryReport, Severity};
 use self::segments::{Segments, SegmentsFound};
 use crate::checkpoint::partition_metadata;
 use crate::config::LogConfig;
+use crate::epoch_runs::Judgement;
 use crate::names::{FileKind, segment_file};
 use crate::partition_log::{LogParts, PartitionLog, write_snapshot};
 use crate::segment::LogSegment;
@@ -40,6 +41,8 @@ pub struct OpenLog<D: Disk> {
     pub high_watermark: Offset,
     /// From log-start-offset-checkpoint; zero when that lacks the log.
     pub log_start_offset: Offset,
+    /// The newest leader epoch that the partition can have had, when the metadata tells.
+    pub leader_epoch: Option<LeaderEpoch>,
     /// Whether the directory's clean shutdown marker was there: then only the last batches are
     /// looked at.
     pub clean_shutdown: bool,
@@ -150,16 +153,16 @@ impl<D: Disk> OpenLog<D> {
         b: &Blocking,
     ) -> Result<(PartitionLog<D>, RecoveryReport), OpenError> {
         let log_start_offset = self.settle_start(&mut found, &mut report, b)?;
-        let epochs = epochs::load(
-            &self.disk,
-            &self.dir,
-            &mut found.opened,
-            log_start_offset,
-            &found.epochs_seen,
-            found.scanned.first().copied(),
-            &mut report,
-        )?;
         let first_scanned = found.scanned.first().copied();
+        let context = epochs::Context {
+            disk: &self.disk,
+            dir: &self.dir,
+            log_start_offset,
+            leader_epoch: self.leader_epoch,
+            seen: &found.epochs_seen,
+            seen_from: first_scanned,
+        };
+        let epochs = epochs::load(&context, &mut found.opened, &mut report)?;
         let context = producers::Context {
             disk: &self.disk,
             dir: &self.dir,
@@ -228,7 +231,7 @@ impl<D: Disk> OpenLog<D> {
             for segment in std::mem::take(&mut found.opened) {
                 self.remove_segment(segment.base_offset, b)?;
             }
-            found.epochs_seen.clear();
+            found.epochs_seen = Judgement::default();
             found.is_tail_damaged = false;
         }
         if found.opened.is_empty() {

@@ -1,6 +1,6 @@
 use std::fmt;
 
-use highwater_types::Offset;
+use highwater_types::{LeaderEpoch, Offset};
 
 use crate::damage::DamagedRange;
 
@@ -92,6 +92,16 @@ pub enum Finding {
         /// What was wrong with the checkpoint.
         why: String,
     },
+    /// A batch had a leader epoch that is impossible where it lies. The checksum does not cover
+    /// that field; its records are all right and stay.
+    EpochRestamped {
+        /// First offset of the batch.
+        offset: Offset,
+        /// What stood there.
+        found: LeaderEpoch,
+        /// What stands there now.
+        written: LeaderEpoch,
+    },
     /// A producer snapshot is no good and is removed.
     SnapshotDropped {
         /// The offset in its name.
@@ -159,6 +169,7 @@ impl Finding {
             | Self::SwapCompleted { .. } => Severity::Normal,
             Self::IndexRebuilt { .. }
             | Self::EpochsRebuilt { .. }
+            | Self::EpochRestamped { .. }
             | Self::SnapshotDropped { .. }
             | Self::ProducersRebuilt { .. } => Severity::Repaired,
             Self::Damage { .. } => Severity::Damage,
@@ -269,6 +280,14 @@ impl Finding {
                 write!(f, "segment {base_offset}: .{file} built anew, {why}")
             }
             Self::EpochsRebuilt { why } => write!(f, "leader epochs taken from the batches: {why}"),
+            Self::EpochRestamped {
+                offset,
+                found,
+                written,
+            } => write!(
+                f,
+                "batch at {offset}: leader epoch {found} was damaged, {written} is written"
+            ),
             Self::SnapshotDropped { offset, why } => {
                 write!(f, "producer snapshot {offset} dropped: {why}")
             }

@@ -2,12 +2,13 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use highwater_disk::{Disk, DiskError};
-use highwater_types::{EpochEntry, Offset};
+use highwater_types::Offset;
 
 use super::files::{Files, SegmentFiles};
 use super::report::{Finding, RecoveryReport};
 use super::{OpenLog, Progress};
 use crate::damage::Damage;
+use crate::epoch_runs::{EpochRuns, Judgement};
 use crate::segment::LogSegment;
 use crate::segment::scan::Scanner;
 use crate::transaction_index::TransactionIndex;
@@ -22,8 +23,8 @@ pub(super) struct SegmentsFound<D: Disk> {
     pub(super) scanned: BTreeSet<Offset>,
     /// Base offsets of segments whose transaction index must be taken from the batches.
     pub(super) without_transactions: BTreeSet<Offset>,
-    /// First batch of each epoch in the segments that were read whole.
-    pub(super) epochs_seen: Vec<EpochEntry>,
+    /// The epochs of the batches in the segments that were read whole.
+    pub(super) epochs_seen: Judgement,
     /// Bytes that were cut off, of all segments.
     pub(super) cut_bytes: u64,
     /// Behind the last batch of the last segment lies damage that stays.
@@ -43,6 +44,8 @@ pub(super) struct Segments<'a, D: Disk> {
     pub(super) looks_compacted: bool,
     /// The newest segment whose end a later one replaces.
     pub(super) superseded: Option<Offset>,
+    /// What [`SegmentsFound::epochs_seen`] is judged from.
+    pub(super) epoch_runs: EpochRuns,
 }
 
 impl<'a, D: Disk> Segments<'a, D> {
@@ -63,12 +66,13 @@ impl<'a, D: Disk> Segments<'a, D> {
                 damage: Damage::default(),
                 scanned: BTreeSet::new(),
                 without_transactions: BTreeSet::new(),
-                epochs_seen: Vec::new(),
+                epochs_seen: Judgement::default(),
                 cut_bytes: 0,
                 is_tail_damaged: false,
             },
             looks_compacted: open.config.compacts,
             superseded: None,
+            epoch_runs: EpochRuns::default(),
         };
         let to_scan = files
             .segments
@@ -80,6 +84,13 @@ impl<'a, D: Disk> Segments<'a, D> {
 
     /// Opens all segments. Returns the base offsets of those that a cut leaves behind.
     pub(super) fn open_all(&mut self, files: &Files) -> Result<Vec<Offset>, DiskError> {
+        let behind = self.open_up_to_cut(files)?;
+        let mut left = self.drop_stale()?;
+        left.extend(behind);
+        Ok(left)
+    }
+
+    fn open_up_to_cut(&mut self, files: &Files) -> Result<Vec<Offset>, DiskError> {
         let mut rest = files.segments.iter();
         while let Some((base, found)) = rest.next() {
             let next = next_base(files, *base);

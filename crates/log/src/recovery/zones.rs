@@ -1,7 +1,7 @@
 use std::path::Path;
 
 use highwater_disk::{Disk, DiskError, DiskFile as _, OpenMode};
-use highwater_types::{EpochEntry, LeaderEpoch, Offset};
+use highwater_types::Offset;
 
 use super::Progress;
 use super::files::{Files, SegmentFiles};
@@ -50,17 +50,12 @@ impl<D: Disk> Segments<'_, D> {
                     self.superseded = Some(segment.base_offset);
                     return Ok(false);
                 }
-                Found::Batch(batch) if self.is_stale(&batch, expected) => {
-                    let what = "batches of an older leader epoch";
-                    self.cut(segment, position, files.log, what)?;
-                    return Ok(true);
-                }
                 Found::Batch(batch) => {
                     self.looks_compacted |= batch.header.base_offset > expected
                         || batch.header.record_count <= batch.header.last_offset_delta;
                     segment.skip_to(position);
                     segment.note(&batch.header, self.open.config.index_interval_bytes);
-                    self.see_epoch(segment.base_offset, &batch);
+                    self.see_epoch(segment.base_offset, &batch, expected);
                     position = batch.end();
                     self.tell(position);
                 }
@@ -218,32 +213,42 @@ impl<D: Disk> Segments<'_, D> {
         Ok(())
     }
 
-    /// Epochs never fall along a log. Where they do, a truncation was half undone by a loss of
-    /// power: what follows had been cut off.
-    fn is_stale(&self, batch: &Located, at: Offset) -> bool {
-        let newest = self.found.epochs_seen.last().map(|entry| entry.epoch);
-        let epoch = batch.header.leader_epoch;
-        at >= self.open.recovery_point
-            && epoch >= LeaderEpoch::ZERO
-            && newest.is_some_and(|newest| epoch < newest)
+    fn see_epoch(&mut self, base: Offset, batch: &Located, expected: Offset) {
+        if self.found.scanned.contains(&base) {
+            self.epoch_runs.note(base, batch, expected);
+        }
     }
 
-    fn see_epoch(&mut self, base: Offset, batch: &Located) {
-        if !self.found.scanned.contains(&base) {
-            return;
+    /// Judges the epochs of what was read, and takes off a tail that had been cut off before.
+    /// Returns the base offsets of segments that go with it.
+    pub(super) fn drop_stale(&mut self) -> Result<Vec<Offset>, DiskError> {
+        let (high_watermark, recovery_point) = (self.open.high_watermark, self.open.recovery_point);
+        let unsure_from = high_watermark.max(recovery_point);
+        let judged = self.epoch_runs.judge(unsure_from, self.open.leader_epoch);
+        let stale = judged.stale;
+        self.found.epochs_seen = judged;
+        let Some(stale) = stale else {
+            return Ok(Vec::new());
+        };
+        let opened = &mut self.found.opened;
+        let at = opened.partition_point(|segment| segment.base_offset <= stale.base_offset);
+        let behind = opened.split_off(at);
+        let mut bytes: u64 = behind.iter().map(|segment| segment.size).sum();
+        if let Some(segment) = opened.last_mut() {
+            bytes += segment.size - stale.position;
+            segment.cut(stale.position, stale.expected)?;
+            segment.write_indexes(true)?;
+            segment.indexes_dirty = true;
         }
-        let epoch = batch.header.leader_epoch;
-        let is_new = self
-            .found
-            .epochs_seen
-            .last()
-            .is_none_or(|last| last.epoch < epoch);
-        if epoch >= LeaderEpoch::ZERO && is_new {
-            self.found.epochs_seen.push(EpochEntry {
-                epoch,
-                start_offset: batch.header.base_offset,
-            });
-        }
+        self.found.cut_bytes += bytes;
+        self.found.is_tail_damaged = false;
+        self.report.add(Finding::TornTail {
+            base_offset: stale.base_offset,
+            end: stale.expected,
+            bytes,
+            what: "batches of an older leader epoch",
+        });
+        Ok(behind.iter().map(|segment| segment.base_offset).collect())
     }
 
     fn tell(&mut self, position: u64) {

@@ -7,7 +7,7 @@ use highwater_disk::{Disk, DiskError, DiskFile, EntryKind};
 use highwater_types::{Offset, TopicId};
 
 use super::directory::read;
-use super::epochs::EpochCheck;
+use super::epochs;
 use super::indexes::IndexCheck;
 use super::metadata_log;
 use super::producers::ProducerCheck;
@@ -113,20 +113,21 @@ fn try_check_log<D: Disk>(
         is_end_sound: true,
         start: first_base,
     };
-    let mut epochs = EpochCheck::default();
     let mut producers = ProducerCheck::new(disk, dir, first_base, &files.snapshots, findings);
-    let mut checks = Checks {
-        epochs: &mut epochs,
-        producers: &mut producers,
-    };
+    let mut walk = Walk::new(disk, dir, known);
+    let producers_checked = &mut producers;
     walk_all(
-        &mut Walk::new(disk, dir, known),
+        &mut walk,
         &files,
         &mut bounds,
-        &mut checks,
+        producers_checked,
         findings,
         progress,
     )?;
+    let judged = epochs::judge(&walk.epochs, known, &mut bounds, findings);
+    if judged.stale.is_some() {
+        producers.blind();
+    }
     let start = if known.is_metadata {
         metadata_log::oldest_snapshot(&files)
     } else {
@@ -136,17 +137,20 @@ fn try_check_log<D: Disk>(
     bounds.is_end_sound = bounds.is_end_sound && check_end(&bounds, known, findings);
     check_start(&bounds, known, findings);
     producers.end(dir, known, &bounds, findings);
-    epochs.end(disk, dir, known, &bounds, findings);
+    let is_scanned = |base| is_scanned(&files, known, base);
+    let about = (known, &bounds);
+    epochs::check(judged, disk, dir, about, &is_scanned, findings);
     if known.is_metadata {
         metadata_log::check(disk, dir, &files, &bounds, findings);
     }
     Ok(bounds)
 }
 
-/// What is compared with the batches of all segments.
-struct Checks<'a> {
-    epochs: &'a mut EpochCheck,
-    producers: &'a mut ProducerCheck,
+/// Whether opening reads the whole segment.
+fn is_scanned(files: &LogFiles, known: &Checkpointed, base: Offset) -> bool {
+    let at = files.segments.partition_point(|it| *it <= base);
+    let next = files.segments.get(at);
+    !known.is_clean && next.is_none_or(|next| *next > known.recovery_point)
 }
 
 /// Walks the segments, as far as a broker would keep them. `progress` hears the bytes.
@@ -154,7 +158,7 @@ fn walk_all<D: Disk>(
     walk: &mut Walk<'_, D>,
     files: &LogFiles,
     bounds: &mut Bounds,
-    checks: &mut Checks<'_>,
+    producers: &mut ProducerCheck,
     findings: &mut Findings<'_>,
     progress: &dyn Fn(u64),
 ) -> Result<(), DiskError> {
@@ -170,7 +174,7 @@ fn walk_all<D: Disk>(
         let span = Span { base, next };
         if base > bounds.end {
             bounds.is_whole = false;
-            checks.producers.blind();
+            producers.blind();
         }
         // Behind damage nobody knows how far the segment went.
         if bounds.is_end_sound && walk.gap(base, bounds.end, &files.deleted, findings) {
@@ -179,18 +183,15 @@ fn walk_all<D: Disk>(
         }
         let mut visitors = Visitors {
             indexes: check_indexes_of(disk, dir, span, findings),
-            epochs: checks.epochs,
-            producers: checks.producers,
+            producers,
         };
         let walked = walk.segment(span, findings, &mut visitors)?;
         visitors.indexes.end(walked.is_whole, findings);
         if !walked.is_whole {
-            checks.producers.blind();
+            producers.blind();
         }
         let compacted = known.may_be_compacted;
-        checks
-            .producers
-            .end_segment(disk, dir, base, walked.is_whole, compacted, findings);
+        producers.end_segment(disk, dir, base, walked.is_whole, compacted, findings);
         bounds.end = walked.end.max(bounds.end);
         bounds.is_whole &= walked.is_whole;
         bounds.is_end_sound = !walked.has_bad_tail;
@@ -204,14 +205,12 @@ fn walk_all<D: Disk>(
 
 struct Visitors<'a> {
     indexes: IndexCheck,
-    epochs: &'a mut EpochCheck,
     producers: &'a mut ProducerCheck,
 }
 
 impl<F: DiskFile> Visitor<F> for Visitors<'_> {
     fn batch(&mut self, batch: &Located, scanner: &Scanner<F>) -> Result<(), DiskError> {
         self.indexes.batch(batch);
-        self.epochs.batch(batch, scanner)?;
         self.producers.batch(batch, scanner)
     }
 

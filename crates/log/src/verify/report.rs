@@ -55,6 +55,8 @@ pub enum BrokerAction {
     TakeIn,
     /// Build the file anew from the batches.
     Rebuild,
+    /// Write the leader epoch that belongs there into the batch.
+    Restamp,
     /// Begin at the log's start and learn it again.
     LearnAgain,
     /// Read every log of the directory whole.
@@ -154,6 +156,7 @@ impl BrokerAction {
             Self::Remove => "remove",
             Self::TakeIn => "take-in",
             Self::Rebuild => "rebuild",
+            Self::Restamp => "restamp",
             Self::LearnAgain => "learn-again",
             Self::ScanAll => "scan-all",
             Self::Clamp => "clamp",
@@ -174,6 +177,7 @@ impl fmt::Display for BrokerAction {
             Self::Remove => "remove it",
             Self::TakeIn => "put it in its place",
             Self::Rebuild => "rebuild it from the batches",
+            Self::Restamp => "write the right leader epoch",
             Self::LearnAgain => "begin at the log's start and learn it again",
             Self::ScanAll => "scan every log whole",
             Self::Clamp => "use the log's own bounds",

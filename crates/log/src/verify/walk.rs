@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use highwater_disk::{Disk, DiskError, DiskFile, OpenMode};
-use highwater_types::{LeaderEpoch, Offset};
+use highwater_types::Offset;
 
 use super::log::Checkpointed;
 use super::report::{At, BrokerAction, Findings};
+use crate::epoch_runs::EpochRuns;
 use crate::names::{FileKind, segment_file};
 use crate::recovery::Severity;
 use crate::segment::scan::{Found, Located, Scanner};
@@ -48,21 +49,19 @@ pub(super) struct Walk<'a, D> {
     pub(super) disk: &'a D,
     pub(super) dir: &'a Path,
     pub(super) known: &'a Checkpointed,
-    newest_epoch: LeaderEpoch,
-    /// The leader epoch fell, which is told once.
-    epoch_fell: bool,
+    /// The leader epochs of the good batches.
+    pub(super) epochs: EpochRuns,
     /// Offsets are missing between or inside batches, as a cleaner leaves them.
     looks_compacted: bool,
 }
 
 impl<'a, D: Disk> Walk<'a, D> {
-    pub(super) const fn new(disk: &'a D, dir: &'a Path, known: &'a Checkpointed) -> Self {
+    pub(super) fn new(disk: &'a D, dir: &'a Path, known: &'a Checkpointed) -> Self {
         Self {
             disk,
             dir,
             known,
-            newest_epoch: LeaderEpoch::NONE,
-            epoch_fell: false,
+            epochs: EpochRuns::default(),
             looks_compacted: known.may_be_compacted,
         }
     }
@@ -96,6 +95,7 @@ impl<'a, D: Disk> Walk<'a, D> {
                     if !self.belongs(&batch, span, &name, findings, &mut walked) {
                         break;
                     }
+                    self.epochs.note(span.base, &batch, expected);
                     walked.is_whole &= self.follows(&batch, expected, &name, findings);
                     visitor.batch(&batch, &scanner)?;
                     findings.report().batches += 1;
@@ -218,7 +218,7 @@ impl<'a, D: Disk> Walk<'a, D> {
     /// Whether a good batch is part of the log at all. In front of one that is not, the segment
     /// is cut.
     fn belongs(
-        &mut self,
+        &self,
         batch: &Located,
         span: Span,
         name: &str,
@@ -236,27 +236,7 @@ impl<'a, D: Disk> Walk<'a, D> {
             findings.add((Severity::Normal, BrokerAction::Cut), name, at, what);
             return false;
         }
-        let (epoch, newest) = (batch.header.leader_epoch, self.newest_epoch);
-        self.newest_epoch = newest.max(epoch);
-        if epoch >= newest || self.epoch_fell {
-            return true;
-        }
-        self.epoch_fell = true;
-        let known = self.known;
-        let is_flushed = known.is_clean || walked.end < known.recovery_point;
-        let judged = if is_flushed || epoch < LeaderEpoch::ZERO {
-            (Severity::Damage, BrokerAction::Nothing)
-        } else if walked.end < known.high_watermark.unwrap_or(Offset::ZERO) {
-            (Severity::Loss, BrokerAction::CutAndAlarm)
-        } else {
-            (Severity::Normal, BrokerAction::Cut)
-        };
-        let what = format!("leader epoch {epoch} behind {newest}, though epochs never fall");
-        findings.add(judged, name, at, what);
-        walked.is_cut = is_cut(judged.1);
-        walked.has_bad_tail |= walked.is_cut;
-        walked.is_whole &= !walked.is_cut;
-        !walked.is_cut
+        true
     }
 
     /// Whether no offset is missing in front of a good batch.

@@ -51,6 +51,7 @@ pub struct Opening {
     pub recovery_point: Offset,
     pub high_watermark: Offset,
     pub log_start_offset: Offset,
+    pub leader_epoch: Option<LeaderEpoch>,
     pub clean: bool,
     pub now: Now,
 }
@@ -63,6 +64,7 @@ impl Opening {
             recovery_point: Offset::ZERO,
             high_watermark: Offset::ZERO,
             log_start_offset: Offset::ZERO,
+            leader_epoch: None,
             clean: false,
             now: clock(),
         }
@@ -87,6 +89,13 @@ impl Opening {
         }
     }
 
+    pub fn newest_epoch(self, leader_epoch: i32) -> Self {
+        Self {
+            leader_epoch: Some(epoch(leader_epoch)),
+            ..self
+        }
+    }
+
     pub fn start(self, log_start_offset: i64) -> Self {
         Self {
             log_start_offset: at(log_start_offset),
@@ -104,6 +113,7 @@ impl Opening {
             recovery_point: self.recovery_point,
             high_watermark: self.high_watermark,
             log_start_offset: self.log_start_offset,
+            leader_epoch: self.leader_epoch,
             clean_shutdown: self.clean,
             now: self.now,
         }

@@ -193,6 +193,7 @@ impl<D: Disk> Reader<'_, D> {
             recovery_point: committed,
             high_watermark: committed,
             log_start_offset: Offset::ZERO,
+            leader_epoch: None,
             clean_shutdown: was_clean,
             now,
         };

@@ -134,6 +134,7 @@ impl<D: Disk> Shard<D> {
             recovery_point: kept.recovery_point.unwrap_or(Offset::ZERO),
             high_watermark: kept.high_watermark.unwrap_or(Offset::ZERO),
             log_start_offset: kept.log_start_offset.unwrap_or(Offset::ZERO),
+            leader_epoch: self.image.partition(id).map(|it| it.leader_epoch),
             clean_shutdown: log_dir.clean_shutdown,
             now,
         };
