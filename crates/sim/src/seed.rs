@@ -69,7 +69,7 @@ fn begin(world: &mut World, plan: &mut Random) {
         ("log.flush.offset.checkpoint.interval.ms", interval.as_str()),
         ("log.retention.check.interval.ms", "1000"),
     ];
-    setup::one_node(world, NODE, shards, dirs, &keys);
+    setup::one_node(world, NODE, shards, dirs, &keys).expect("keys of a run are right");
     assert!(
         world.run_until(PATIENCE, |world| world.serves(NODE)),
         "the node comes to serve"

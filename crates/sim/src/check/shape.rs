@@ -94,12 +94,13 @@ impl LogBytes {
         let mut found = 0;
         let mut rest = bytes;
         while !rest.is_empty() {
+            let expected = self.end_offset.unwrap_or(base);
             let batch = match Batch::parse(rest).and_then(checked) {
-                Ok(batch) => batch,
-                Err(why) => {
-                    let after = after_damage(&self.damage, self.end_offset.unwrap_or(base), rest);
-                    let (next, end) =
-                        after.unwrap_or_else(|| panic!("I-18 {name}: segment {base}: {why}"));
+                Ok(batch) if !self.is_torn(batch.header(), expected) => batch,
+                bad => {
+                    let after = after_damage(&self.damage, expected, rest);
+                    let (next, end) = after
+                        .unwrap_or_else(|| panic!("I-18 {name}: segment {base}: {:?}", bad.err()));
                     (rest, self.end_offset) = (next, Some(end));
                     // The damaged batches had sequences too.
                     self.sequences.clear();
@@ -129,6 +130,12 @@ impl LogBytes {
             found += 1;
         }
         found
+    }
+
+    /// The base offset is not under the checksum: what a lost sector took of it may leave a batch
+    /// that is whole but for its place. Only where the log tells of damage.
+    fn is_torn(&self, header: &BatchHeader, expected: Offset) -> bool {
+        header.base_offset != expected && self.damage.iter().any(|range| range.from == expected)
     }
 
     fn epoch_of(&mut self, log: &PartitionLog<MemDisk>, header: &BatchHeader) {

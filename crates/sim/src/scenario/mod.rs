@@ -44,7 +44,8 @@ pub fn play(text: &str) -> Result<Played, ScriptError> {
     let mut world = World::new(1, Delays::STEADY);
     for block in &mut script.blocks {
         for command in &block.commands {
-            verbs::perform(&mut world, command)?;
+            let done = verbs::perform(&mut world, command);
+            done.map_err(|why| why.in_line(command.line))?;
         }
         block.expected = world.trace.take_new().to_vec();
     }

@@ -26,6 +26,8 @@ pub(crate) struct Block {
 /// One line: a verb, words, and `key=value` settings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Command {
+    /// The line of the file, from 1.
+    pub(crate) line: usize,
     /// The first word.
     pub(crate) verb: String,
     /// The other words.
@@ -39,12 +41,19 @@ pub(crate) struct Command {
 #[error("{0}")]
 pub struct ScriptError(pub String);
 
+impl ScriptError {
+    /// Says which line of the file, from 1, it is about.
+    pub(crate) fn in_line(self, line: usize) -> Self {
+        Self(format!("line {line}: {}", self.0))
+    }
+}
+
 impl Script {
     /// Reads a scenario file.
     pub(crate) fn parse(text: &str) -> Result<Self, ScriptError> {
-        let mut lines = text.lines().peekable();
+        let mut lines = (1..).zip(text.lines()).peekable();
         let mut header = Vec::new();
-        while let Some(line) = lines.next_if(|line| line.starts_with('#')) {
+        while let Some((_, line)) = lines.next_if(|(_, line)| line.starts_with('#')) {
             header.push(line.to_owned());
         }
         if header.is_empty() {
@@ -55,7 +64,7 @@ impl Script {
         let mut blocks = Vec::new();
         let mut block = Block::default();
         let mut in_output = false;
-        for line in lines {
+        for (number, line) in lines {
             match (in_output, line) {
                 (true, "") => {
                     blocks.push(std::mem::take(&mut block));
@@ -67,7 +76,10 @@ impl Script {
                 (false, source) => {
                     block.source.push(source.to_owned());
                     if !source.starts_with('#') {
-                        block.commands.push(Command::parse(source)?);
+                        let command = Command::parse(number, source);
+                        block
+                            .commands
+                            .push(command.map_err(|why| why.in_line(number))?);
                     }
                 }
             }
@@ -80,10 +92,11 @@ impl Script {
 }
 
 impl Command {
-    fn parse(line: &str) -> Result<Self, ScriptError> {
+    fn parse(number: usize, line: &str) -> Result<Self, ScriptError> {
         let mut words = line.split_whitespace();
         let verb = words.next().unwrap_or_default().to_owned();
         let mut command = Self {
+            line: number,
             verb,
             ..Self::default()
         };
@@ -92,7 +105,10 @@ impl Command {
                 Some((key, value)) => {
                     let double = command.settings.insert(key.to_owned(), value.to_owned());
                     if double.is_some() {
-                        return Err(ScriptError(format!("'{key}' is given twice in '{line}'")));
+                        return Err(ScriptError(format!(
+                            "{}: '{key}' is given twice",
+                            command.verb
+                        )));
                     }
                 }
                 None => command.words.push(word.to_owned()),

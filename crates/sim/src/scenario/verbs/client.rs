@@ -11,6 +11,25 @@ use crate::world::clients::requests::{self, Purpose, SentBatch, SentFetch};
 
 /// How long a line waits for the answer that it asks for.
 const ANSWER_PATIENCE: Millis = Millis::new(60_000);
+/// Most records of one line.
+const RECORDS_MAX: u64 = 10_000;
+/// Most requests of one line.
+const REQUESTS_MAX: u64 = 10_000;
+
+/// The settings of `produce`.
+pub(super) const PRODUCE_SETTINGS: &[&str] = &[
+    "acks", "records", "values", "pid", "epoch", "seq", "wait", "version", "timeout", "client",
+];
+/// The settings of `fetch`.
+pub(super) const FETCH_SETTINGS: &[&str] = &[
+    "offset",
+    "isolation",
+    "min-bytes",
+    "max-wait",
+    "version",
+    "wait",
+    "client",
+];
 
 /// `topic orders partitions=1 [key=value]...`: makes a topic; other settings are its configs.
 pub(super) fn topic(world: &mut World, command: &Command) -> Result<(), ScriptError> {
@@ -55,7 +74,9 @@ pub(super) fn produce(world: &mut World, command: &Command) -> Result<(), Script
             .split(',')
             .map(|value| value.as_bytes().to_vec())
             .collect(),
-        None => world.checker.next_values(command.setting("records", 1)?),
+        None => world
+            .checker
+            .next_values(at_most(command, "records", 1, RECORDS_MAX)?),
     };
     let stamp = ProducerStamp {
         id: ProducerId::new(command.setting("pid", -1)?),
@@ -119,8 +140,9 @@ pub(super) fn list_offsets(world: &mut World, command: &Command) -> Result<(), S
 /// `burst orders-0 requests=50`: produce, fetch and list-offsets requests by turns, all sent before
 /// the first answer comes.
 pub(super) fn burst(world: &mut World, command: &Command) -> Result<(), ScriptError> {
-    let count = command.setting("requests", 50_u64)?;
+    let count = at_most(command, "requests", 50, REQUESTS_MAX)?;
     let line = |verb: &str, settings: &[(&str, &str)]| Command {
+        line: command.line,
         verb: verb.to_owned(),
         words: command.words.clone(),
         settings: settings
@@ -235,6 +257,16 @@ fn topic_id(world: &mut World, client: ClientId, topic: &TopicName) -> Uuid {
         .get(topic)
         .copied()
         .unwrap_or(Uuid::ZERO)
+}
+
+/// A count, bounded: a story is short.
+fn at_most(command: &Command, key: &str, default: u64, most: u64) -> Result<u64, ScriptError> {
+    let count = command.setting(key, default)?;
+    if count > most {
+        let verb = &command.verb;
+        return Err(ScriptError(format!("{verb}: {key} is at most {most}")));
+    }
+    Ok(count)
 }
 
 fn topic_name(command: &Command) -> Result<TopicName, ScriptError> {

@@ -13,8 +13,35 @@ use crate::world::World;
 /// The one node of a scenario.
 const NODE: NodeId = NodeId::new(1);
 
+/// What may stand in a line of each verb: so many words, and these settings. A `None` lets every
+/// setting through: those that are not the verb's own are configs.
+const LINES: [(&str, usize, Option<&[&str]>); 21] = [
+    ("node", 0, None),
+    ("crash", 0, Some(&[])),
+    ("power-off", 1, Some(&[])),
+    ("restart", 0, Some(&[])),
+    ("stop", 0, Some(&[])),
+    ("advance", 1, Some(&[])),
+    ("jobs", 1, Some(&[])),
+    ("topic", 1, None),
+    ("delete-topic", 1, Some(&["client"])),
+    ("produce", 1, Some(client::PRODUCE_SETTINGS)),
+    ("fetch", 1, Some(client::FETCH_SETTINGS)),
+    ("list-offsets", 1, Some(&["at", "client", "wait"])),
+    ("burst", 1, Some(&["requests"])),
+    ("cut", 0, Some(&["client"])),
+    ("hold", 0, Some(&["client"])),
+    ("deliver", 0, Some(&[])),
+    ("overwrite", 1, Some(&["at", "bytes", "with", "dir"])),
+    ("write", usize::MAX, Some(&["dir"])),
+    ("shorten", 1, Some(&["by", "to", "dir"])),
+    ("remove", 1, Some(&["dir"])),
+    ("show", 2, Some(&[])),
+];
+
 /// Does what a line says.
 pub(super) fn perform(world: &mut World, command: &Command) -> Result<(), ScriptError> {
+    check(world, command)?;
     match command.verb.as_str() {
         "node" => node::node(world, command),
         "crash" => node::crash(world),
@@ -39,6 +66,38 @@ pub(super) fn perform(world: &mut World, command: &Command) -> Result<(), Script
         "show" => show::show(world, command),
         other => Err(ScriptError(format!("there is no verb '{other}'"))),
     }
+}
+
+/// A word or a setting that nobody would read is a mistake, and told as one.
+fn check(world: &World, command: &Command) -> Result<(), ScriptError> {
+    let verb = command.verb.as_str();
+    let Some((_, words, settings)) = LINES.iter().find(|(name, ..)| *name == verb) else {
+        return Err(ScriptError(format!("there is no verb '{verb}'")));
+    };
+    if let Some(word) = command.words.get(*words) {
+        return Err(ScriptError(format!("{verb}: what is '{word}'?")));
+    }
+    let mut given = command.settings.keys().map(String::as_str);
+    if let Some(settings) = settings
+        && let Some(key) = given.find(|key| !settings.contains(key))
+    {
+        let known = match settings {
+            [] => "it has none".to_owned(),
+            _ => format!("only {}", settings.join(", ")),
+        };
+        return Err(ScriptError(format!(
+            "{verb}: there is no setting '{key}', {known}"
+        )));
+    }
+    let why = match (verb, world.nodes().contains_key(&NODE)) {
+        ("node", true) => "there is a node already",
+        ("node", false) => return Ok(()),
+        (_, false) => "there is no node yet",
+        ("restart", true) if world.runs(NODE) => "the node runs",
+        ("crash" | "power-off" | "stop", true) if !world.runs(NODE) => "the node does not run",
+        (_, true) => return Ok(()),
+    };
+    Err(ScriptError(format!("{verb}: {why}")))
 }
 
 fn partition(text: &str) -> Result<TopicPartition, ScriptError> {

@@ -8,6 +8,8 @@ use crate::world::World;
 
 /// How long a start may take.
 const START_PATIENCE: Millis = Millis::new(30_000);
+/// Longest span of one line.
+const SPAN_MAX: Millis = Millis::new(1_000 * 3_600_000);
 
 /// `node [shards=1] [dirs=1] [key=value]...`: a fresh node; other settings are config keys.
 pub(super) fn node(world: &mut World, command: &Command) -> Result<(), ScriptError> {
@@ -21,7 +23,8 @@ pub(super) fn node(world: &mut World, command: &Command) -> Result<(), ScriptErr
     let keys: Vec<_> = keys
         .map(|(key, value)| (key.as_str(), value.as_str()))
         .collect();
-    setup::one_node(world, NODE, shards, dirs, &keys);
+    setup::one_node(world, NODE, shards, dirs, &keys)
+        .map_err(|why| ScriptError(format!("node: {why}")))?;
     serve(world)
 }
 
@@ -84,7 +87,9 @@ fn span(command: &Command) -> Result<Millis, ScriptError> {
     let number: u64 = digits
         .parse()
         .map_err(|_| ScriptError(format!("'{text}' has no number")))?;
-    Ok(Millis::new(number * factor))
+    let span = number.checked_mul(factor).map(Millis::new);
+    span.filter(|span| *span <= SPAN_MAX)
+        .ok_or_else(|| ScriptError(format!("'{text}' is too long: at most 1000h")))
 }
 
 fn serve(world: &mut World) -> Result<(), ScriptError> {
