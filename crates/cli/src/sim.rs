@@ -2,6 +2,7 @@
 
 use std::io::Write as _;
 use std::path::Path;
+use std::{env, panic};
 
 use anyhow::{Context as _, Result, bail};
 use highwater_sim::{SeedReport, run_seed, scenario};
@@ -12,10 +13,32 @@ use crate::output;
 
 /// Plays what was asked for and prints what happened.
 pub(crate) fn run(arguments: SimArgs, output: Output) -> Result<()> {
+    fail_in_words();
     match arguments.command {
         SimCommand::Run { file } => play(&file, output),
         SimCommand::Seed { seed } => play_seed(seed, output),
     }
+}
+
+/// A broken invariant panics. It is told in one line, and where; `RUST_BACKTRACE` asks for more.
+fn fail_in_words() {
+    let default = panic::take_hook();
+    panic::set_hook(Box::new(move |info| {
+        if env::var_os("RUST_BACKTRACE").is_some() {
+            default(info);
+        }
+        let at = info.location().map(ToString::to_string);
+        let why = info.payload_as_str().unwrap_or("a panic without words");
+        output::complain(&format!(
+            "{why} (seen at {})",
+            at.as_deref().unwrap_or("an unknown place")
+        ));
+        #[expect(
+            clippy::exit,
+            reason = "a panic may abort, and a failed run ends with 1"
+        )]
+        std::process::exit(1);
+    }));
 }
 
 fn play(file: &Path, output: Output) -> Result<()> {

@@ -2,7 +2,7 @@ use std::collections::VecDeque;
 use std::io::{self, BufRead, Read as _, Write as _};
 use std::thread;
 
-use anyhow::{Context as _, anyhow};
+use anyhow::{Context as _, anyhow, bail};
 use highwater_client::{Client, ClientError, Delivery, Producer, ProducerConfig, ProducerRecord};
 use highwater_types::PartitionIndex;
 use serde_json::json;
@@ -27,7 +27,7 @@ pub(crate) fn run(args: ProduceArgs, output: Output) -> anyhow::Result<()> {
     let mut out = output::stdout();
     match output {
         Output::Json => writeln!(out, "{}", json!({ "topic": args.topic, "records": sent }))?,
-        Output::Table => writeln!(out, "sent {sent} records to {}", args.topic)?,
+        Output::Table => writeln!(out, "sent {} to {}", records(sent), args.topic)?,
     }
     out.flush()?;
     Ok(())
@@ -57,30 +57,60 @@ async fn produce(args: &ProduceArgs, config: ProducerConfig) -> anyhow::Result<u
     let mut lines = read_lines();
     let mut unknown: VecDeque<Delivery> = VecDeque::new();
     let mut sent = 0;
-    loop {
-        tokio::select! {
-            biased;
-            Some(fate) = oldest(&mut unknown) => {
-                fate.map_err(|why| lost(why, sent))?;
-                sent += 1;
-            }
-            line = lines.recv(), if unknown.len() < UNKNOWN_MAX => {
-                let Some(line) = line else { break };
-                let line = line.context("cannot read standard input")?;
-                let delivery = producer.send(record(args, &line)).await;
-                unknown.push_back(delivery.map_err(|why| lost(why, sent))?);
+    let gathered = async {
+        loop {
+            tokio::select! {
+                biased;
+                Some(fate) = oldest(&mut unknown) => {
+                    fate.map_err(|why| lost(why, sent))?;
+                    sent += 1;
+                }
+                line = lines.recv(), if unknown.len() < UNKNOWN_MAX => {
+                    let Some(line) = line else { return anyhow::Ok(()) };
+                    let line = line.context("cannot read standard input")?;
+                    let delivery = producer.send(record(args, &line)).await;
+                    unknown.push_back(delivery.map_err(|why| lost(why, sent))?);
+                }
             }
         }
-    }
+    };
+    let is_interrupted = tokio::select! {
+        done = gathered => done.map(|()| false)?,
+        heard = tokio::signal::ctrl_c() => {
+            heard.context("cannot listen for Ctrl-C")?;
+            true
+        }
+    };
     // Nothing lingers once the input has ended.
-    let flush = producer.flush();
-    flush.await;
-    while let Some(fate) = oldest(&mut unknown).await {
-        fate.map_err(|why| lost(why, sent))?;
-        sent += 1;
+    let flushed = async {
+        producer.flush().await;
+        while let Some(fate) = oldest(&mut unknown).await {
+            fate.map_err(|why| lost(why, sent))?;
+            sent += 1;
+        }
+        producer.close(limit).await?;
+        anyhow::Ok(())
+    };
+    tokio::select! {
+        done = flushed => done?,
+        // The second one, where the first ended the input.
+        _ = tokio::signal::ctrl_c() => bail!("stopped by Ctrl-C before all was acknowledged"),
     }
-    producer.close(limit).await?;
+    if is_interrupted {
+        bail!(
+            "stopped by Ctrl-C: {} before it were sent to {}",
+            records(sent),
+            args.topic
+        );
+    }
     Ok(sent)
+}
+
+fn records(count: u64) -> String {
+    match count {
+        1 => "1 record".to_owned(),
+        _ => format!("{count} records"),
+    }
 }
 
 /// Waits for the fate of the oldest record. `None` when there is none.
@@ -92,7 +122,7 @@ async fn oldest(unknown: &mut VecDeque<Delivery>) -> Option<Result<(), ClientErr
 }
 
 fn lost(why: ClientError, sent: u64) -> anyhow::Error {
-    anyhow!("{why}; {sent} records before it were acknowledged")
+    anyhow!("{why}; {} before it were acknowledged", records(sent))
 }
 
 fn record<'a>(args: &'a ProduceArgs, line: &'a [u8]) -> ProducerRecord<'a> {

@@ -118,7 +118,10 @@ async fn delete(names: &[String], at: &Bootstrap, output: Output) -> anyhow::Res
             Err(why) => failed.push(why.to_string()),
         }
     }
-    table.print(output)?;
+    // Columns without a row would read as if something had been done.
+    if output == Output::Json || failed.len() < names.len() {
+        table.print(output)?;
+    }
     if !failed.is_empty() {
         bail!("{}", failed.join("; "));
     }
