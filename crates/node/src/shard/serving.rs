@@ -19,6 +19,8 @@ pub(crate) struct ServingSettings {
     pub(crate) fetch_bytes_max: u64,
     /// `max.incremental.fetch.session.cache.slots`, over all shards.
     pub(crate) fetch_session_slots: usize,
+    /// `max.incremental.fetch.session.partitions`, over all shards.
+    pub(crate) fetch_partitions_max: usize,
     /// `auto.create.topics.enable`.
     pub(crate) auto_create_topics: bool,
     /// `transaction.max.timeout.ms`.
@@ -38,12 +40,14 @@ impl ServingSettings {
         config: &Arc<BrokerConfig>,
     ) -> Self {
         let slots = config.count("max.incremental.fetch.session.cache.slots");
+        let partitions = config.count("max.incremental.fetch.session.partitions");
         Self {
             cluster_id,
             kraft_version,
             broker_config: Arc::clone(config),
             fetch_bytes_max: config.count("fetch.max.bytes"),
             fetch_session_slots: usize::try_from(slots).unwrap_or(usize::MAX),
+            fetch_partitions_max: usize::try_from(partitions).unwrap_or(usize::MAX),
             auto_create_topics: config.boolean("auto.create.topics.enable"),
             transaction_timeout_max_ms: config.count("transaction.max.timeout.ms"),
             described_partitions_max: DESCRIBED_PARTITIONS_MAX,
@@ -61,6 +65,7 @@ mod tests {
         let settings = ServingSettings::new("".into(), 1, &Arc::default());
         assert_eq!(settings.fetch_bytes_max, 57_671_680);
         assert_eq!(settings.fetch_session_slots, 1_000);
+        assert_eq!(settings.fetch_partitions_max, 100_000);
         assert!(settings.auto_create_topics);
         assert_eq!(settings.transaction_timeout_max_ms, 900_000);
         assert_eq!(settings.described_partitions_max, 2_000);

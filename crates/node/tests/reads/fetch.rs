@@ -541,3 +541,36 @@ fn rt_14_a_log_start_that_moves_is_told_and_bounds_reads() {
         assert_eq!(partitions(&answer)[0].error_code, error);
     }
 }
+
+/// Of an answer only the first batch may be larger than its partition's limit (KIP-74), whichever
+/// shards own the partitions.
+#[test]
+fn c_18_a_tiny_limit_per_partition_brings_one_batch_however_many_shards_there_are() {
+    for shards in 1..=3 {
+        let mut world = World::new(shards, "");
+        let id = world.topic("t", 6);
+        for partition in 0..6 {
+            world.produce("t", partition, 1, 100);
+        }
+        for session_epoch in [-1, 0] {
+            let wanted: Vec<(i32, i64)> = (0..6).map(|it| (it, 0)).collect();
+            let mut topic = fetch_topic("t", id, &wanted);
+            for partition in &mut topic.partitions {
+                partition.partition_max_bytes = 1;
+            }
+            let mut request = fetch_request(vec![topic]);
+            request.session_epoch = session_epoch;
+            let answer = world.fetch_now(13, &request);
+            let served: Vec<i32> = partitions(&answer)
+                .iter()
+                .filter(|it| record_bytes(it) > 0)
+                .map(|it| it.partition_index)
+                .collect();
+            assert_eq!(
+                served,
+                [0],
+                "{shards} shards, session epoch {session_epoch}"
+            );
+        }
+    }
+}

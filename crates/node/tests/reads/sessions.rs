@@ -383,3 +383,83 @@ fn a_partition_may_join_a_session_later() {
         assert_eq!(partitions(&world.fetched(ticket, 13)).len(), 1);
     }
 }
+
+const ROOM: &str = "max.incremental.fetch.session.partitions=1000\n";
+
+fn all_of(id: TopicId, partitions: i32) -> Vec<FetchTopic> {
+    let wanted: Vec<(i32, i64)> = (0..partitions).map(|it| (it, 0)).collect();
+    vec![fetch_topic("t", id, &wanted)]
+}
+
+/// Fetches that wait without a session remember their partitions too. Where there is no room they
+/// are answered at once, and their client is kept from asking again at once.
+#[test]
+fn fetches_that_wait_without_a_session_hold_a_bounded_number_of_partitions() {
+    let mut world = World::new(1, ROOM);
+    let id = world.topic("t", 600);
+    let request = FetchRequest {
+        session_epoch: -1,
+        ..fetch_request(all_of(id, 600))
+    };
+    let parked = world.fetch_on(0, 1, 13, &request);
+    assert!(!world.is_answered(parked));
+    let refused = world.fetch_on(0, 2, 13, &request);
+    let answer = world.answers.get(&refused).expect("answered at once");
+    assert_eq!(answer.mute.as_u64(), 500, "as long as it wanted to wait");
+    let answer = world.fetched(refused, 13);
+    assert_eq!((answer.throttle_time_ms, answer.session_id), (500, 0));
+    assert_eq!(partitions(&answer).len(), 600);
+    // One that wants a session is treated alike: it waits for its first answer without one.
+    let request = FetchRequest {
+        session_epoch: 0,
+        ..request
+    };
+    let refused = world.fetch_on(0, 3, 13, &request);
+    let answer = world.fetched(refused, 13);
+    assert_eq!((answer.throttle_time_ms, answer.session_id), (500, 0));
+    assert_eq!(world.journal.len(), 1, "{:?}", world.journal);
+    // What there is to read is never held back, and room comes back with the answer.
+    world.produce("t", 0, 1, 10);
+    assert!(world.is_answered(parked));
+    let answer = world.fetch_now(13, &request);
+    assert_eq!(answer.throttle_time_ms, 0);
+    assert!(answer.session_id > 0);
+}
+
+/// A request of more partitions than all may have together still gets what it asks for.
+#[test]
+fn a_fetch_larger_than_the_room_for_all_is_served_without_a_session() {
+    for shards in 1..=3 {
+        let mut world = World::new(shards, ROOM);
+        let id = world.topic("t", 1100);
+        world.produce("t", 1, 1, 10);
+        world.produce("t", 1000, 1, 10);
+        let request = FetchRequest {
+            session_epoch: 0,
+            min_bytes: 1,
+            ..fetch_request(all_of(id, 1100))
+        };
+        let answer = world.fetch_now(13, &request);
+        assert_eq!(answer.session_id, 0, "{shards} shards");
+        let with_data = partitions(&answer)
+            .iter()
+            .filter(|it| record_bytes(it) > 0)
+            .count();
+        assert_eq!(with_data, 2, "{shards} shards");
+    }
+}
+
+/// Sessions that are out of use make room for the partitions of others.
+#[test]
+fn np_02_an_idle_session_goes_when_its_partitions_are_in_the_way() {
+    let mut world = World::new(1, ROOM);
+    let id = world.topic("t", 600);
+    let all: Vec<i32> = (0..600).collect();
+    let idle = open(&mut world, id, &all);
+    let answer = world.fetch_now(13, &next(0, 0, all_of(id, 600)));
+    assert_eq!(answer.session_id, 0, "the other is in use");
+    world.advance(121_000);
+    open(&mut world, id, &all);
+    let answer = world.fetch_now(13, &next(idle, 1, Vec::new()));
+    assert_eq!(answer.error_code, ErrorCode::FETCH_SESSION_ID_NOT_FOUND);
+}

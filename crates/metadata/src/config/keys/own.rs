@@ -15,6 +15,10 @@ config_keys! {
         "Most requests of one connection that may wait for their answer at once.";
     "max.decompressed.batch.bytes" Long "268435456" [1024] Static Medium Works
         "A record batch that unpacks to more than this is refused with MESSAGE_TOO_LARGE.";
+    "max.incremental.fetch.session.partitions" Long "100000" [1000] Static Medium Works
+        "Partitions that all fetch sessions of the node together may remember, and as many again \
+         for fetches that wait without a session. Each takes about 400 bytes. A client for whom \
+         there is no room gets no session (KIP-227), or an answer at once in place of a wait.";
     "connection.handshake.timeout.ms" Long "10000" [1] Static Low Works
         "A connection that has not sent a whole first request within this time is closed.";
     "metadata.noop.min.interval.ms" Long "60000" [0] Static Low Works

@@ -7,7 +7,7 @@ use highwater_protocol::messages::fetch_response::{
 use highwater_protocol::{
     FetchAnswerHead, FetchPiece, FetchedPartition, FetchedTopic, encode_fetch_answer,
 };
-use highwater_types::{ErrorCode, Millis, NodeId};
+use highwater_types::{ErrorCode, NodeId};
 
 use super::PartitionKey;
 use super::read::{PartitionRead, ReadContext, Reader};
@@ -52,7 +52,7 @@ pub(super) fn push<D: Disk>(
         }
     }
     let answer_head = FetchAnswerHead {
-        throttle: Millis::ZERO,
+        throttle: head.throttle,
         error_code,
         session_id,
         node_endpoints: &node_endpoints,
@@ -63,7 +63,10 @@ pub(super) fn push<D: Disk>(
         FetchPiece::Bytes(bytes) => Piece::Bytes(bytes),
         FetchPiece::Records(region) => Piece::Region(region),
     });
-    let answer = Answer::pieces(pieces.collect());
+    let answer = Answer {
+        mute: head.throttle,
+        ..Answer::pieces(pieces.collect())
+    };
     out.push(Effect::Answer {
         ticket: head.ticket,
         answer,

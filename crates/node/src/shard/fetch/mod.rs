@@ -39,6 +39,9 @@ use read::Budget;
 /// How long a session stays at least when others want its place.
 const SESSION_EVICT_AGE_MIN: Millis = Millis::new(120_000);
 
+/// How long a client is kept from asking again at most when there was no room to let it wait.
+const THROTTLE_MAX: Millis = Millis::new(1_000);
+
 /// Names a set of partitions of one shard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct SetId(u64);
@@ -57,7 +60,11 @@ pub struct FetchState<D: Disk> {
     subscribers: Subscribers,
     next_set: u64,
     random: ChaCha8Rng,
-    full_notice: FullNotice,
+    no_session: FullNotice,
+    /// Partitions in sets that are of no session: of fetches that wait without one.
+    loose: usize,
+    loose_max: usize,
+    no_room: FullNotice,
 }
 
 /// A set whose home is this shard.
@@ -66,24 +73,35 @@ struct HomeSet {
     set: FetchSet,
     /// The fetch that waits on it.
     waiting: Option<Ticket>,
+    /// Its part of [`FetchState::loose`].
+    loose: usize,
 }
 
 impl<D: Disk> FetchState<D> {
     /// No session and no fetch yet. `random` draws session ids.
     pub(crate) fn new(settings: &ServingSettings, shards: u16, random: ChaCha8Rng) -> Self {
-        let slots = settings
-            .fetch_session_slots
-            .div_ceil(usize::from(shards.max(1)));
+        let share = |of: usize| of.div_ceil(usize::from(shards.max(1)));
+        let slots = share(settings.fetch_session_slots);
+        let partitions_max = share(settings.fetch_partitions_max);
         Self {
             bytes_max: settings.fetch_bytes_max,
-            sessions: FetchSessions::new(slots, SESSION_EVICT_AGE_MIN),
+            sessions: FetchSessions::new(slots, partitions_max, SESSION_EVICT_AGE_MIN),
+            loose: 0,
+            loose_max: partitions_max,
             sets: BTreeMap::new(),
             waiting: BTreeMap::new(),
             deadlines: BTreeSet::new(),
             subscribers: Subscribers::default(),
             next_set: 0,
             random,
-            full_notice: FullNotice::default(),
+            no_session: FullNotice::new(
+                "every fetch session is in use: a client that opens one per fetch is the usual \
+                 cause",
+            ),
+            no_room: FullNotice::new(
+                "fetches without a session wait on too many partitions \
+                 (max.incremental.fetch.session.partitions): more are answered at once",
+            ),
         }
     }
 
@@ -104,11 +122,49 @@ impl<D: Disk> FetchState<D> {
         assert!(waiting <= sets, "{waiting} fetches wait on {sets} sets");
     }
 
+    /// A set that is of no session yet.
     fn new_set(&mut self, set: FetchSet) -> SetId {
         self.next_set += 1;
         let id = SetId(self.next_set);
-        self.sets.insert(id, HomeSet { set, waiting: None });
+        let home = HomeSet {
+            set,
+            ..HomeSet::default()
+        };
+        self.sets.insert(id, home);
+        self.count_loose(id, true);
         id
+    }
+
+    /// Whether so many partitions more may be waited on without a session. One fetch always may,
+    /// however large it is.
+    const fn has_room(&self, partitions: usize) -> bool {
+        self.loose == 0 || self.loose + partitions <= self.loose_max
+    }
+
+    /// Counts the partitions of a set among those of no session, or no longer.
+    fn count_loose(&mut self, id: SetId, is_loose: bool) {
+        let Some(home) = self.sets.get_mut(&id) else {
+            return;
+        };
+        let now = if is_loose { home.set.len() } else { 0 };
+        let before = std::mem::replace(&mut home.loose, now);
+        self.loose = self.loose - before + now;
+    }
+
+    /// There is no room to let a fetch wait: it is answered at once, and its client is kept from
+    /// asking again for a while instead.
+    fn wait_no_longer(
+        &mut self,
+        cx: &ReadContext<'_, D>,
+        head: &mut FetchHead,
+        out: &mut Effects<D>,
+    ) {
+        head.throttle = head.deadline.since(cx.now.mono).min(THROTTLE_MAX);
+        head.deadline = cx.now.mono;
+        let client = head.client_id.as_ref();
+        if let Some(text) = self.no_room.refused(cx.now.mono, client) {
+            out.push(Effect::Event(JournalEntry::text(crate::Level::Warn, text)));
+        }
     }
 
     /// Opens a session over a set if there is a place; [`SESSION_NONE`] otherwise.
@@ -127,26 +183,21 @@ impl<D: Disk> FetchState<D> {
             privileged: matches!(head.reader, Reader::Replica(_)),
         };
         let random = &mut self.random;
-        match self
+        let Opened { id, evicted } = self
             .sessions
-            .open(cx.now.mono, newcomer, || random.next_u32())
-        {
-            Opened::Session { id, evicted } => {
-                if let Some(evicted) = evicted {
-                    self.end_session(cx, evicted, out);
-                }
-                id
-            }
-            Opened::Full => {
-                let notice = self
-                    .full_notice
-                    .refused(cx.now.mono, head.client_id.as_ref());
-                if let Some(text) = notice {
-                    out.push(Effect::Event(JournalEntry::text(crate::Level::Warn, text)));
-                }
-                SESSION_NONE
-            }
+            .open(cx.now.mono, newcomer, || random.next_u32());
+        for evicted in evicted {
+            self.end_session(cx, evicted, out);
         }
+        if id != SESSION_NONE {
+            self.count_loose(set, false);
+            return id;
+        }
+        let client = head.client_id.as_ref();
+        if let Some(text) = self.no_session.refused(cx.now.mono, client) {
+            out.push(Effect::Event(JournalEntry::text(crate::Level::Warn, text)));
+        }
+        SESSION_NONE
     }
 
     /// Closes a session that a request named.
@@ -174,6 +225,7 @@ impl<D: Disk> FetchState<D> {
 
     /// Drops a set and its subscriptions.
     fn drop_set(&mut self, cx: &mut ReadContext<'_, D>, set: SetId, out: &mut Effects<D>) {
+        self.count_loose(set, false);
         if let Some(home) = self.sets.remove(&set) {
             self.unsubscribe(cx, set, home.set.subscriptions(), out);
         }

@@ -152,8 +152,9 @@ impl<F> PartitionRead<F> {
         self.error.is_error() || self.diverging.is_some()
     }
 
-    /// Cuts the records to what the answer may still take, and takes them off the budget.
-    pub(crate) fn fit(&mut self, budget: &mut Budget) {
+    /// Cuts the records to what the answer may still take of one partition, `max_bytes` at most,
+    /// and takes them off the budget. Only the answer's first batch may be larger.
+    pub(crate) fn fit(&mut self, max_bytes: u32, budget: &mut Budget) {
         let Some(records) = &mut self.records else {
             return;
         };
@@ -162,7 +163,7 @@ impl<F> PartitionRead<F> {
         } else {
             0
         };
-        let most = budget.bytes.max(least);
+        let most = budget.bytes.min(u64::from(max_bytes)).max(least);
         if most < self.first_batch_bytes {
             self.records = None;
             self.aborted = self.aborted.take().map(|_| Vec::new());
@@ -338,16 +339,16 @@ impl<D: Disk> ReadContext<'_, D> {
         }
         let FileRegion {
             file,
-            position,
+            position: from,
             len,
         } = region;
         read.records = Some(Region {
             file,
-            position,
+            position: from,
             len,
         });
         read.first_batch_bytes = local.first_batch_bytes;
-        read.fit(budget);
+        read.fit(position.max_bytes, budget);
         Ok(read)
     }
 

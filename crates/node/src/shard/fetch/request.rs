@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use highwater_disk::Disk;
 use highwater_protocol::{FetchPartitionView, FetchView, TopicKey};
-use highwater_types::{ErrorCode, LeaderEpoch, Now, PartitionIndex, TopicIdPartition, TopicName};
+use highwater_types::{
+    ErrorCode, LeaderEpoch, Millis, Now, PartitionIndex, TopicIdPartition, TopicName,
+};
 
 use super::answer::{self, AnswerRow};
 use super::read::{Budget, PartitionRead, ReadContext, Reader};
@@ -13,7 +15,7 @@ use super::wait::{FetchHead, WaitKind, Waiting, resolve};
 use super::{FetchPosition, FetchSet, FetchState, PartitionKey};
 use crate::journal::{JournalEntry, Level};
 use crate::machine::{Answer, Effect, Incoming};
-use crate::shard::{Effects, Shard};
+use crate::shard::{Effects, Shard, owner_shard};
 
 /// Most partitions, and most topics, of one request: it bounds what the rows of an answer take up.
 const PARTITIONS_MAX: usize = 100_000;
@@ -50,6 +52,10 @@ impl<D: Disk> Shard<D> {
             }
             SessionWish::Create { close } => {
                 fetch.close_session(&mut cx, close, out);
+                if !fetch.has_room(view.partition_count()) {
+                    fetch.fetch_at_once(&mut cx, head, view, out);
+                    return;
+                }
                 let mut set = FetchSet::default();
                 insert_all(&mut set, view);
                 let set = fetch.new_set(set);
@@ -91,6 +97,7 @@ impl<D: Disk> FetchState<D> {
             deadline: cx.now.mono.plus(view.max_wait()),
             min_bytes: u64::try_from(view.min_bytes()).unwrap_or(0).min(max_bytes),
             max_bytes,
+            throttle: Millis::ZERO,
         }
     }
 
@@ -102,6 +109,10 @@ impl<D: Disk> FetchState<D> {
         view: &FetchView,
         out: &mut Effects<D>,
     ) {
+        if !self.has_room(view.partition_count()) {
+            self.fetch_at_once(cx, head, view, out);
+            return;
+        }
         if cx.shards == 1 {
             let rows = read_all(cx, &head, view);
             let bytes: u64 = rows.iter().map(|row| row.read.bytes()).sum();
@@ -118,11 +129,28 @@ impl<D: Disk> FetchState<D> {
         self.begin(cx, Waiting::new(head, set, WaitKind::Sessionless), out);
     }
 
+    /// A fetch that there is no room to let wait: answered with what this shard has. Partitions
+    /// of other shards have nothing to say this time.
+    fn fetch_at_once(
+        &mut self,
+        cx: &mut ReadContext<'_, D>,
+        mut head: FetchHead,
+        view: &FetchView,
+        out: &mut Effects<D>,
+    ) {
+        let rows = read_all(cx, &head, view);
+        let has_any = rows.iter().any(|row| row.read.bytes() > 0);
+        if !has_any {
+            self.wait_no_longer(cx, &mut head, out);
+        }
+        answer::push(cx, &head, ErrorCode::NONE, SESSION_NONE, rows, out);
+    }
+
     /// The next fetch of a session.
     fn fetch_more(
         &mut self,
         cx: &mut ReadContext<'_, D>,
-        head: FetchHead,
+        mut head: FetchHead,
         id: i32,
         epoch: i32,
         view: &FetchView,
@@ -159,6 +187,10 @@ impl<D: Disk> FetchState<D> {
         let kind = if self.sessions.resize(id, partitions) {
             WaitKind::Incremental { id }
         } else {
+            if !self.has_room(partitions) {
+                self.wait_no_longer(cx, &mut head, out);
+            }
+            self.count_loose(set, true);
             WaitKind::Sessionless
         };
         self.begin(cx, Waiting::new(head, set, kind), out);
@@ -188,7 +220,7 @@ fn refuse_all<D: Disk>(
     answer::push(cx, head, error, SESSION_NONE, rows, out);
 }
 
-/// Reads every partition of a request, in its order.
+/// Reads every partition of a request that is of this shard, in its order.
 fn read_all<D: Disk>(
     cx: &mut ReadContext<'_, D>,
     head: &FetchHead,
@@ -204,6 +236,9 @@ fn read_all<D: Disk>(
         for partition in topic.partitions {
             let key = key(topic.topic, &name, partition.partition);
             let read = match resolve(cx, head, &key) {
+                Ok(at) if owner_shard(at, cx.shards) != cx.number => {
+                    PartitionRead::refused(ErrorCode::NONE)
+                }
                 Ok(at) => cx.read(at, &position(&partition), head.reader, &mut budget),
                 Err(error) => PartitionRead::unknown(error),
             };

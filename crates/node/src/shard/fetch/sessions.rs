@@ -11,14 +11,13 @@ const EPOCH_INITIAL: i32 = 0;
 const EPOCH_FINAL: i32 = -1;
 /// No session.
 pub(crate) const SESSION_NONE: i32 = 0;
-/// Partitions that the sessions of one shard hold together; beyond it no session is opened.
-const PARTITIONS_MAX: usize = 500_000;
 
 /// The fetch sessions of one shard's connections (KIP-227).
 ///
-/// A newcomer that finds every slot taken evicts the least recently used session when that one
-/// was not used for the minimum age; a follower (privileged) also evicts the least recently used
-/// consumer session of that age since its creation. Otherwise it gets no session (KAFKA-9137).
+/// A newcomer that finds every slot taken, or no room for its partitions, evicts the least recently
+/// used sessions that were not used for the minimum age; a follower (privileged) also evicts the
+/// least recently used consumer sessions of that age since their creation. Otherwise it gets no
+/// session (KAFKA-9137). Kafka counts sessions only; ours are bounded by their partitions too.
 ///
 /// Invariant: `by_use` holds one entry per session.
 #[derive(Debug)]
@@ -79,18 +78,13 @@ impl SessionWish {
     }
 }
 
-/// A newcomer without a session, or with one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Opened {
-    /// It got a session; another one may have lost its place.
-    Session {
-        /// The new session's id.
-        id: i32,
-        /// The partitions of the session that had to go.
-        evicted: Option<SetId>,
-    },
-    /// Every slot is in good use.
-    Full,
+/// What became of a newcomer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Opened {
+    /// The new session's id; [`SESSION_NONE`] when everything is in good use.
+    pub(crate) id: i32,
+    /// The partitions of the sessions that had to go.
+    pub(crate) evicted: Vec<SetId>,
 }
 
 /// Who opens a session, over what.
@@ -107,11 +101,15 @@ pub(crate) struct Newcomer {
 }
 
 impl FetchSessions {
-    /// No session yet; room for `slots_max`.
-    pub(crate) const fn new(slots_max: usize, evict_age_min: Millis) -> Self {
+    /// No session yet; room for `slots_max` of them, with `partitions_max` partitions in all.
+    pub(crate) const fn new(
+        slots_max: usize,
+        partitions_max: usize,
+        evict_age_min: Millis,
+    ) -> Self {
         Self {
             slots_max,
-            partitions_max: PARTITIONS_MAX,
+            partitions_max,
             evict_age_min,
             sessions: BTreeMap::new(),
             by_use: BTreeSet::new(),
@@ -164,22 +162,28 @@ impl FetchSessions {
         stays
     }
 
-    /// Opens a session if there is room, or a session that may be evicted. `random` draws bits.
+    /// Opens a session if there is room, or if others may be evicted for it. `random` draws bits.
     pub(crate) fn open(
         &mut self,
         now: Mono,
         newcomer: Newcomer,
         mut random: impl FnMut() -> u32,
     ) -> Opened {
-        if self.slots_max == 0 || self.partitions + newcomer.partitions > self.partitions_max {
-            return Opened::Full;
+        let mut evicted = Vec::new();
+        let full = |evicted| Opened {
+            id: SESSION_NONE,
+            evicted,
+        };
+        if self.slots_max == 0 || newcomer.partitions > self.partitions_max {
+            return full(evicted);
         }
-        let mut evicted = None;
-        if self.sessions.len() >= self.slots_max {
+        while self.sessions.len() >= self.slots_max
+            || self.partitions + newcomer.partitions > self.partitions_max
+        {
             let Some(id) = self.victim(now, newcomer.privileged) else {
-                return Opened::Full;
+                return full(evicted);
             };
-            evicted = self.close(id);
+            evicted.extend(self.close(id));
         }
         let id = loop {
             let id = i32::try_from(random() & 0x7fff_ffff).expect("31 bits");
@@ -199,7 +203,7 @@ impl FetchSessions {
         self.partitions += newcomer.partitions;
         self.sessions.insert(id, session);
         self.by_use.insert((now, id));
-        Opened::Session { id, evicted }
+        Opened { id, evicted }
     }
 
     /// Forgets a session; its partitions are the caller's to drop.
@@ -242,14 +246,24 @@ const fn next_epoch(epoch: i32) -> i32 {
     if epoch == i32::MAX { 1 } else { epoch + 1 }
 }
 
-/// The client of a session that could not be opened, told once in a while.
-#[derive(Debug, Default)]
+/// The client for whom there was no room, told once in a while.
+#[derive(Debug)]
 pub(crate) struct FullNotice {
+    what: &'static str,
     last: Option<Mono>,
     refused: u64,
 }
 
 impl FullNotice {
+    /// Nobody was refused yet. `what` says what is full, and what the usual cause is.
+    pub(crate) const fn new(what: &'static str) -> Self {
+        Self {
+            what,
+            last: None,
+            refused: 0,
+        }
+    }
+
     /// Counts a refusal; the text to tell when it is time again.
     pub(crate) fn refused(&mut self, now: Mono, client: Option<&Arc<str>>) -> Option<String> {
         self.refused += 1;
@@ -262,9 +276,9 @@ impl FullNotice {
         self.last = Some(now);
         let refused = std::mem::take(&mut self.refused);
         let client = client.map_or("(none)", |it| it.as_ref());
+        let what = self.what;
         Some(format!(
-            "every fetch session is in use: {refused} requests got none, the last one of client \
-             {client}; a client that opens one session per fetch is the usual cause"
+            "{what}; {refused} requests were refused, the last one of client {client}"
         ))
     }
 }
@@ -274,6 +288,7 @@ mod tests {
     use super::*;
 
     const AGE: Millis = Millis::new(120_000);
+    const ROOM: usize = 1000;
 
     fn second(seconds: u64) -> Mono {
         Mono::from_micros(seconds * 1_000_000)
@@ -297,15 +312,20 @@ mod tests {
     }
 
     fn id(opened: Opened) -> i32 {
-        match opened {
-            Opened::Session { id, .. } => id,
-            Opened::Full => panic!("no session"),
+        assert_ne!(opened.id, SESSION_NONE, "no session");
+        opened.id
+    }
+
+    fn full() -> Opened {
+        Opened {
+            id: SESSION_NONE,
+            evicted: Vec::new(),
         }
     }
 
     #[test]
     fn np_04_a_wrong_epoch_is_refused_and_changes_nothing() {
-        let mut sessions = FetchSessions::new(2, AGE);
+        let mut sessions = FetchSessions::new(2, ROOM, AGE);
         let session = id(sessions.open(second(0), newcomer(1, false), dice()));
         assert_eq!(sessions.advance(second(1), session, 1, true), Ok(SetId(1)));
         for wrong in [1, 3, 0, -7] {
@@ -329,7 +349,7 @@ mod tests {
 
     #[test]
     fn an_epoch_wraps_to_one() {
-        let mut sessions = FetchSessions::new(1, AGE);
+        let mut sessions = FetchSessions::new(1, ROOM, AGE);
         let session = id(sessions.open(second(0), newcomer(1, false), dice()));
         sessions.sessions.get_mut(&session).expect("session").epoch = i32::MAX;
         assert_eq!(
@@ -341,7 +361,7 @@ mod tests {
 
     #[test]
     fn np_02_the_least_recently_used_session_goes_first_and_followers_stay() {
-        let mut sessions = FetchSessions::new(3, AGE);
+        let mut sessions = FetchSessions::new(3, ROOM, AGE);
         let mut dice = dice();
         let follower = id(sessions.open(second(0), newcomer(1, true), &mut dice));
         let idle = id(sessions.open(second(1), newcomer(2, false), &mut dice));
@@ -357,54 +377,38 @@ mod tests {
         // At 121 s after its last use the idle one is stale; at 120 s it is not.
         assert_eq!(
             sessions.open(second(121), newcomer(4, false), &mut dice),
-            Opened::Full
+            full()
         );
         let opened = sessions.open(second(122), newcomer(4, false), &mut dice);
-        assert!(
-            matches!(
-                opened,
-                Opened::Session {
-                    evicted: Some(SetId(2)),
-                    ..
-                }
-            ),
-            "{opened:?}"
-        );
+        assert_eq!(opened.evicted, [SetId(2)], "{opened:?}");
+        assert_ne!(opened.id, SESSION_NONE);
         assert!(sessions.advance(second(122), idle, 1, true).is_err());
         // Nobody is stale now: a consumer gets none, a follower takes an old consumer's place.
         assert_eq!(
             sessions.open(second(131), newcomer(5, false), &mut dice),
-            Opened::Full
+            full()
         );
         let opened = sessions.open(second(131), newcomer(5, true), &mut dice);
-        assert!(
-            matches!(
-                opened,
-                Opened::Session {
-                    evicted: Some(SetId(3)),
-                    ..
-                }
-            ),
-            "{opened:?}"
-        );
+        assert_eq!(opened.evicted, [SetId(3)], "{opened:?}");
+        assert_ne!(opened.id, SESSION_NONE);
         assert_eq!(sessions.sessions.len(), 3);
         assert!(sessions.advance(second(132), follower, 3, true).is_ok());
     }
 
     #[test]
     fn c_20_sessions_in_use_outlive_a_client_that_opens_one_per_poll() {
-        let mut sessions = FetchSessions::new(100, AGE);
+        let mut sessions = FetchSessions::new(100, ROOM, AGE);
         let mut dice = dice();
         let good: Vec<i32> = (0..100)
             .map(|set| id(sessions.open(second(0), newcomer(set, false), &mut dice)))
             .collect();
-        let mut notice = FullNotice::default();
+        let mut notice = FullNotice::new("every session is in use");
         let mut told = Vec::new();
         for poll in 0..300_u64 {
             let now = second(poll);
             assert_eq!(
                 sessions.open(now, newcomer(1000 + poll, false), &mut dice),
-                Opened::Full
+                full()
             );
             told.extend(notice.refused(now, Some(&"platformatic".into())));
             if poll % 60 == 0 {
@@ -422,15 +426,14 @@ mod tests {
 
     #[test]
     fn sessions_hold_a_bounded_number_of_partitions() {
-        let mut sessions = FetchSessions::new(10, AGE);
-        sessions.partitions_max = 5;
+        let mut sessions = FetchSessions::new(10, 5, AGE);
         let mut dice = dice();
         let of = |set, partitions| Newcomer {
             partitions,
             ..newcomer(set, false)
         };
         let first = id(sessions.open(second(0), of(1, 3), &mut dice));
-        assert_eq!(sessions.open(second(0), of(2, 3), &mut dice), Opened::Full);
+        assert_eq!(sessions.open(second(0), of(2, 3), &mut dice), full());
         let other = id(sessions.open(second(0), of(2, 2), &mut dice));
         assert!(sessions.resize(first, 2), "it may shrink");
         assert!(sessions.resize(first, 3), "and grow again");
@@ -441,6 +444,33 @@ mod tests {
         );
         assert!(!sessions.resize(first, 0));
         assert_eq!((sessions.len(), sessions.partitions), (0, 0));
+    }
+
+    #[test]
+    fn np_02_room_for_partitions_is_made_as_room_for_sessions_is() {
+        let mut sessions = FetchSessions::new(10, 5, AGE);
+        let mut dice = dice();
+        let of = |set, partitions, privileged| Newcomer {
+            partitions,
+            ..newcomer(set, privileged)
+        };
+        for set in 1..=3 {
+            id(sessions.open(second(set), of(set, 1, false), &mut dice));
+        }
+        assert_eq!(sessions.open(second(5), of(4, 3, true), &mut dice), full());
+        // The first two are stale at 123 s; one would be enough for 3 partitions.
+        let opened = sessions.open(second(123), of(4, 3, false), &mut dice);
+        assert_eq!(opened.evicted, [SetId(1)]);
+        // A follower may also have the place of consumers that are in use, once they are old.
+        let opened = sessions.open(second(244), of(5, 4, true), &mut dice);
+        assert_eq!(opened.evicted, [SetId(2), SetId(3), SetId(4)]);
+        assert_ne!(opened.id, SESSION_NONE);
+        // What can never fit evicts nobody.
+        assert_eq!(
+            sessions.open(second(999), of(6, 6, true), &mut dice),
+            full()
+        );
+        assert_eq!((sessions.len(), sessions.partitions), (1, 4));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use highwater_disk::Disk;
-use highwater_types::{ErrorCode, Mono, TopicIdPartition};
+use highwater_types::{ErrorCode, Millis, Mono, TopicIdPartition};
 
 use super::answer::AnswerRow;
 use super::part::{FetchPart, FetchRead, FetchWanted};
@@ -46,6 +46,8 @@ pub(crate) struct FetchHead {
     pub(super) min_bytes: u64,
     /// Records in the answer; the first batch may be larger.
     pub(super) max_bytes: u64,
+    /// How long the client is kept from asking again: set where there was no room to let it wait.
+    pub(super) throttle: Millis,
 }
 
 /// What kind of answer a fetch gets.
@@ -251,7 +253,9 @@ impl<D: Disk> FetchState<D> {
             .expect("a waiting fetch has a set");
         rows.sort_by_key(|row| home.set.order(row.slot));
         for row in &mut rows {
-            row.read.fit(&mut budget);
+            let slot = home.set.slot(row.slot);
+            let max_bytes = slot.map_or(0, |slot| slot.position.max_bytes);
+            row.read.fit(max_bytes, &mut budget);
         }
         self.decide(cx, ticket, rows, out);
     }
