@@ -47,6 +47,15 @@ pub(crate) fn parse_pair(text: &str, option: &str) -> anyhow::Result<(String, St
     }
 }
 
+/// Without a configuration a node is somebody's laptop or test: a first consumer starts at once
+/// instead of after three seconds in which others might join its group.
+pub(crate) fn quicken_groups(properties: &mut Vec<Property>) {
+    let key = "group.initial.rebalance.delay.ms";
+    if value(properties, key).is_none() {
+        put(properties, key, "0");
+    }
+}
+
 /// Fills in what a node of its own needs and nobody said.
 pub(crate) fn complete(
     properties: &mut Vec<Property>,

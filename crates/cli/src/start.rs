@@ -32,6 +32,9 @@ pub(crate) fn run(args: StartArgs) -> anyhow::Result<()> {
             value,
         });
     }
+    if args.config.is_none() {
+        node_settings::quicken_groups(&mut properties);
+    }
     node_settings::complete(
         &mut properties,
         args.data.as_deref(),

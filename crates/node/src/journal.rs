@@ -261,9 +261,7 @@ impl fmt::Display for Happening {
             Self::GroupsNotLoaded { partition, why } => {
                 write!(f, "groups of {partition} are not served: {why}")
             }
-            Self::Group(GroupHappening { group_id, event }) => {
-                write!(f, "group {group_id}: {event:?}")
-            }
+            Self::Group(happening) => happening.fmt(f),
             Self::Text(text) => f.write_str(text),
             Self::LogOpened { .. } | Self::LogDeleted { .. } | Self::Retained { .. } => {
                 self.fmt_log(f)

@@ -132,12 +132,23 @@ const BROKER: &[ApiVersionRange] = &[
     range(ApiKey::Fetch, 4, 18),
     range(ApiKey::ListOffsets, 1, 11),
     range(ApiKey::Metadata, 0, 13),
+    range(ApiKey::OffsetCommit, 2, 10),
+    range(ApiKey::OffsetFetch, 1, 10),
+    range(ApiKey::FindCoordinator, 0, 6),
+    range(ApiKey::JoinGroup, 0, 9),
+    range(ApiKey::Heartbeat, 0, 4),
+    range(ApiKey::LeaveGroup, 0, 5),
+    range(ApiKey::SyncGroup, 0, 5),
+    range(ApiKey::DescribeGroups, 0, 6),
+    range(ApiKey::ListGroups, 0, 5),
     range(ApiKey::ApiVersions, 0, 5),
     range(ApiKey::CreateTopics, 2, 7),
     range(ApiKey::DeleteTopics, 1, 6),
     range(ApiKey::InitProducerId, 0, 5),
     range(ApiKey::OffsetForLeaderEpoch, 2, 4),
     range(ApiKey::DescribeConfigs, 1, 4),
+    range(ApiKey::DeleteGroups, 0, 3),
+    range(ApiKey::OffsetDelete, 0, 0),
     range(ApiKey::DescribeCluster, 0, 2),
     range(ApiKey::DescribeTopicPartitions, 0, 0),
 ];
@@ -173,12 +184,23 @@ mod tests {
             (1, 4, 18),
             (2, 1, 11),
             (3, 0, 13),
+            (8, 2, 10),
+            (9, 1, 10),
+            (10, 0, 6),
+            (11, 0, 9),
+            (12, 0, 4),
+            (13, 0, 5),
+            (14, 0, 5),
+            (15, 0, 6),
+            (16, 0, 5),
             (18, 0, 5),
             (19, 2, 7),
             (20, 1, 6),
             (22, 0, 5),
             (23, 2, 4),
             (32, 1, 4),
+            (42, 0, 3),
+            (47, 0, 0),
             (60, 0, 2),
             (75, 0, 0),
         ];
@@ -228,7 +250,10 @@ mod tests {
                 .find(|it| it.api_key == api_key)
                 .map(|it| it.max)
         };
-        let needs_ids = max(ApiKey::Produce) >= Some(13) || max(ApiKey::Fetch) >= Some(13);
+        let needs_ids = max(ApiKey::Produce) >= Some(13)
+            || max(ApiKey::Fetch) >= Some(13)
+            || max(ApiKey::OffsetFetch) >= Some(10)
+            || max(ApiKey::OffsetCommit) >= Some(10);
         assert!(!needs_ids || max(ApiKey::Metadata) >= Some(10));
     }
 

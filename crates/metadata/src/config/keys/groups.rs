@@ -3,31 +3,31 @@ use crate::config::definition::config_keys;
 config_keys! {
     /// Consumer, share and streams groups.
     GROUP_KEYS;
-    "offsets.topic.num.partitions" Int "50" [1, 2147483647] Static High NotYet
+    "offsets.topic.num.partitions" Int "50" [1, 2147483647] Static High Works
         "Partitions of the topic that keeps committed offsets.";
-    "offsets.topic.replication.factor" Short "3" [1, 32767] Static High NotYet
-        "Replicas of the topic that keeps committed offsets.";
-    "offsets.topic.segment.bytes" Int "104857600" [1, 2147483647] Static High NotYet
+    "offsets.topic.replication.factor" Short "3" [1, 32767] Static High Works
+        "Replicas of the topic that keeps committed offsets. Unset: 3, or fewer with few brokers.";
+    "offsets.topic.segment.bytes" Int "104857600" [1, 2147483647] Static High Works
         "Segment size of the topic that keeps committed offsets.";
-    "offsets.topic.compression.codec" Int "0" [0, 4] Static High NotYet
+    "offsets.topic.compression.codec" Int "0" [0, 4] Static High Works
         "Codec of the topic that keeps committed offsets.";
-    "offsets.load.buffer.size" Int "5242880" [1, 2147483647] Static High NotYet
+    "offsets.load.buffer.size" Int "5242880" [1, 2147483647] Static High Works
         "Bytes read at a time when committed offsets are loaded.";
-    "offsets.retention.minutes" Int "10080" [1, 2147483647] Static High NotYet
+    "offsets.retention.minutes" Int "10080" [1, 2147483647] Static High Works
         "How long the offsets of an empty group are kept.";
-    "offsets.retention.check.interval.ms" Long "600000" [1] Static High NotYet
+    "offsets.retention.check.interval.ms" Long "600000" [1] Static High Works
         "How often old offsets are looked for.";
-    "offset.metadata.max.bytes" Int "4096" [0, 2147483647] Static High NotYet
+    "offset.metadata.max.bytes" Int "4096" [0, 2147483647] Static High Works
         "Longest text that comes with a committed offset.";
-    "offsets.commit.timeout.ms" Int "5000" [1, 2147483647] Static High NotYet
+    "offsets.commit.timeout.ms" Int "5000" [1, 2147483647] Static High Works
         "Longest that a commit waits for its replicas.";
-    "group.initial.rebalance.delay.ms" Int "3000" [0, 2147483647] Static Medium NotYet
+    "group.initial.rebalance.delay.ms" Int "3000" [0, 2147483647] Static Medium Works
         "How long a new group waits for more members.";
-    "group.min.session.timeout.ms" Int "6000" [0, 2147483647] Static Medium NotYet
+    "group.min.session.timeout.ms" Int "6000" [0, 2147483647] Static Medium Works
         "Shortest session timeout that a member may ask for.";
-    "group.max.session.timeout.ms" Int "1800000" [0, 2147483647] Static Medium NotYet
+    "group.max.session.timeout.ms" Int "1800000" [0, 2147483647] Static Medium Works
         "Longest session timeout that a member may ask for.";
-    "group.max.size" Int "2147483647" [1, 2147483647] Static Medium NotYet
+    "group.max.size" Int "2147483647" [1, 2147483647] Static Medium Works
         "Most members of a group.";
     "group.coordinator.threads" Int "4" [1, 2147483647] Static High NotYet
         "Kept for old files: coordinators live on their shards here.";

@@ -23,7 +23,7 @@ pub(super) fn happening(past: &PastEvent) -> GroupHappening {
         what: what.to_owned(),
         generation_id,
         member_id: member_id.map(|it| it.to_string()).unwrap_or_default(),
-        text: format!("{:?}", past.event),
+        text: past.event.to_string(),
     }
 }
 
