@@ -25,6 +25,11 @@ const FRAME_BYTES_PER_SECOND_MIN: u64 = 16 * 1024;
 
 /// How long a connection is looked at that holds memory which others wait for.
 const LOOK_TIME: Millis = Millis::new(5_000);
+/// The same, for one that waits for memory itself: it may be another's fault, but a circle of them
+/// has to end.
+const STARVING_TIME: Millis = Millis::new(15_000);
+/// A frame must come so fast, while others wait, that what it holds would be filled in this time.
+const FILL_SECONDS: u64 = 20;
 
 /// One connection on its thread: the socket's halves of work around the `Connection` core.
 #[derive(Debug)]
@@ -223,7 +228,9 @@ impl Conn {
             Ok(Some(_)) => {
                 state.frames.filled();
                 state.active = now;
-                state.starves = false;
+                if std::mem::take(&mut state.starves) {
+                    state.look = None;
+                }
                 let partial = state.frames.partial_bytes() > 0;
                 if !partial || state.frames.has_next() {
                     state.frame_began = partial.then_some(now);
@@ -392,19 +399,26 @@ impl Conn {
 impl ConnState {
     /// Whether others wait for memory that it holds for a frame which hardly grows.
     fn blocks_others(&mut self, now: Mono) -> bool {
-        let holds = self.frame_began.is_some() && self.frames.partial_held() > FEW_BYTES;
-        if !holds || self.starves || !self.frames.is_memory_short() {
+        let held = self.frames.partial_held();
+        let holds = self.frame_began.is_some() && held > FEW_BYTES;
+        if !holds || !self.frames.is_memory_short() {
             self.look = None;
             return false;
         }
         let bytes = self.frames.partial_bytes();
         let (since, before) = *self.look.get_or_insert((now, bytes));
         let span = now.since(since);
-        if span < LOOK_TIME {
+        let patience = if self.starves {
+            STARVING_TIME
+        } else {
+            LOOK_TIME
+        };
+        if span < patience {
             return false;
         }
         self.look = None;
-        let due = span.as_u64() / 1000 * FRAME_BYTES_PER_SECOND_MIN;
+        let rate = FRAME_BYTES_PER_SECOND_MIN.max(held as u64 / FILL_SECONDS);
+        let due = span.as_u64() / 1000 * rate;
         (bytes.saturating_sub(before) as u64) < due
     }
 

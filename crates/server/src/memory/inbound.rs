@@ -7,18 +7,25 @@ use tokio::sync::Notify;
 /// usual request that carries no records fits.
 pub(crate) const FEW_BYTES: usize = 4 * 1024;
 
+/// What a usual request needs at the most, in bytes.
+pub(crate) const USUAL_BYTES: u64 = 128 * 1024;
+
 /// The memory that read buffers of all connections may hold together, in bytes.
 ///
 /// A connection that gets nothing pauses its reads; it is woken when memory comes back. So that
 /// half-received frames can never block each other for good, one connection at a time may draw
-/// beyond the limit until its frame is whole: the total stays below the limit plus one frame, and
-/// [`FEW_BYTES`] for each connection, so that half-received large frames starve no small request.
+/// beyond the limit until its frame is whole, and one more as long as it holds no more than
+/// [`USUAL_BYTES`], so that large frames do not hold up usual ones: the total stays below the
+/// limit plus one frame, [`USUAL_BYTES`], and [`FEW_BYTES`] for each connection, so that nothing
+/// starves a small request.
 #[derive(Debug)]
 pub(crate) struct InboundMemory {
     limit: u64,
     used: AtomicU64,
     /// Whether somebody draws beyond the limit now.
     overdrawn: AtomicBool,
+    /// The same, for the one that holds little.
+    overdrawn_usual: AtomicBool,
     /// Whether `waiters` may hold somebody: spares the lock on the usual way.
     has_waiters: AtomicBool,
     waiters: Mutex<Vec<Arc<Notify>>>,
@@ -31,6 +38,7 @@ impl InboundMemory {
             limit,
             used: AtomicU64::new(0),
             overdrawn: AtomicBool::new(false),
+            overdrawn_usual: AtomicBool::new(false),
             has_waiters: AtomicBool::new(false),
             waiters: Mutex::new(Vec::new()),
         })
@@ -50,7 +58,7 @@ impl InboundMemory {
             memory,
             share,
             bytes: 0,
-            overdraws: false,
+            overdraws: Overdraws::default(),
         };
         held.grow(bytes).then_some(held)
     }
@@ -77,7 +85,7 @@ impl InboundMemory {
             memory: Arc::clone(self),
             share: Arc::clone(share),
             bytes,
-            overdraws: false,
+            overdraws: Overdraws::default(),
         }
     }
 
@@ -98,7 +106,10 @@ impl InboundMemory {
         // Memory may have come back between the refusal and this registration.
         let refused = share.refused.load(Ordering::SeqCst);
         let would_fit = self.used.load(Ordering::SeqCst).saturating_add(refused) <= self.limit;
-        if would_fit || !self.overdrawn.load(Ordering::SeqCst) {
+        let may_overdraw = !self.overdrawn.load(Ordering::SeqCst)
+            || share.refused_usual.load(Ordering::SeqCst)
+                && !self.overdrawn_usual.load(Ordering::SeqCst);
+        if would_fit || may_overdraw {
             self.wake_waiters();
         }
     }
@@ -135,6 +146,8 @@ pub(crate) struct ConnShare {
     used: AtomicU64,
     /// Bytes that the budget refused last.
     refused: AtomicU64,
+    /// Whether it would have held no more than [`USUAL_BYTES`] with them.
+    refused_usual: AtomicBool,
     paused: AtomicBool,
     wake: Arc<Notify>,
 }
@@ -162,18 +175,24 @@ pub(crate) struct Held {
     memory: Arc<InboundMemory>,
     share: Arc<ConnShare>,
     bytes: u64,
-    overdraws: bool,
+    overdraws: Overdraws,
+}
+
+/// Which of the turns to draw beyond the limit a connection has.
+#[derive(Debug, Default)]
+struct Overdraws {
+    any: bool,
+    usual: bool,
 }
 
 impl Held {
     /// Takes `more` bytes on top, beyond the limit when nobody else does so. Whether it got them.
     pub(crate) fn grow(&mut self, more: u64) -> bool {
         if !self.memory.take(more) {
-            if !self.overdraws {
-                self.overdraws = !self.memory.overdrawn.swap(true, Ordering::SeqCst);
-            }
-            if !self.overdraws {
+            if !self.may_overdraw(more) {
+                let usual = self.is_usual_with(more);
                 self.share.refused.store(more, Ordering::SeqCst);
+                self.share.refused_usual.store(usual, Ordering::SeqCst);
                 return false;
             }
             self.memory.used.fetch_add(more, Ordering::SeqCst);
@@ -182,12 +201,32 @@ impl Held {
         self.bytes += more;
         true
     }
+
+    const fn is_usual_with(&self, more: u64) -> bool {
+        self.bytes.saturating_add(more) <= USUAL_BYTES
+    }
+
+    fn may_overdraw(&mut self, more: u64) -> bool {
+        let is_usual = self.is_usual_with(more);
+        let mine = &mut self.overdraws;
+        if is_usual {
+            mine.usual = mine.usual || !self.memory.overdrawn_usual.swap(true, Ordering::SeqCst);
+            if mine.usual {
+                return true;
+            }
+        }
+        mine.any = mine.any || !self.memory.overdrawn.swap(true, Ordering::SeqCst);
+        mine.any
+    }
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
-        if self.overdraws {
+        if self.overdraws.any {
             self.memory.overdrawn.store(false, Ordering::SeqCst);
+        }
+        if self.overdraws.usual {
+            self.memory.overdrawn_usual.store(false, Ordering::SeqCst);
         }
         self.memory.give_back(self.bytes);
         self.share.used.fetch_sub(self.bytes, Ordering::SeqCst);
@@ -205,17 +244,52 @@ mod tests {
 
     #[test]
     fn re_01_only_one_may_draw_beyond_the_limit() {
-        let (memory, share) = (InboundMemory::new(100), Arc::default());
-        let first = memory.hold(&share, 90).expect("within the limit");
-        let mut over = memory.hold(&share, 50).expect("the one overdraft");
-        assert!(memory.hold(&share, 20).is_none());
+        let limit = 10 * USUAL_BYTES;
+        let (memory, share) = (InboundMemory::new(limit), Arc::default());
+        let first = memory.hold(&share, limit - 10).expect("within the limit");
+        let large = 2 * USUAL_BYTES;
+        let mut over = memory.hold(&share, large).expect("the one overdraft");
+        assert!(memory.hold(&share, large).is_none());
         assert!(over.grow(10), "who overdraws may go on");
-        assert_eq!(memory.used(), 150);
+        assert_eq!(memory.used(), limit + large);
         drop(over);
-        assert_eq!(memory.used(), 90);
+        assert_eq!(memory.used(), limit - 10);
         drop(first);
         assert_eq!((memory.used(), share.used()), (0, 0));
-        assert!(memory.hold(&share, 100).is_some());
+        assert!(memory.hold(&share, limit).is_some());
+    }
+
+    #[test]
+    fn re_01_a_usual_request_passes_large_ones_that_stand_still() {
+        let limit = 10 * USUAL_BYTES;
+        let (memory, share) = (InboundMemory::new(limit), Arc::default());
+        let first = memory.hold(&share, limit).expect("within the limit");
+        let over = memory.hold(&share, limit).expect("the one overdraft");
+        let mut usual = memory.hold(&share, USUAL_BYTES).expect("its own turn");
+        assert!(memory.hold(&share, 1).is_none(), "one at a time");
+        assert!(!usual.grow(1), "it is none of the usual any more");
+        drop(usual);
+        let small = memory.hold(&share, 1);
+        assert!(small.is_some());
+        assert_eq!(memory.used(), 2 * limit + 1);
+        drop((small, first, over));
+        assert_eq!((memory.used(), share.used()), (0, 0));
+        assert!(!memory.overdrawn.load(Ordering::SeqCst));
+        assert!(!memory.overdrawn_usual.load(Ordering::SeqCst));
+    }
+
+    /// Or it would be woken and refused in a circle.
+    #[tokio::test]
+    async fn who_holds_more_than_usual_does_not_wait_for_the_usual_turn() {
+        let limit = 10 * USUAL_BYTES;
+        let (memory, share) = (InboundMemory::new(limit), Arc::<ConnShare>::default());
+        let mut first = memory.hold(&share, limit).expect("within the limit");
+        let other = Arc::default();
+        let _over = memory.hold(&other, limit).expect("the one overdraft");
+        assert!(!first.grow(1));
+        memory.wait(&share);
+        let woken = tokio::time::timeout(Duration::from_millis(20), share.wake().notified());
+        assert!(woken.await.is_err(), "nothing came back for it");
     }
 
     #[test]
@@ -224,7 +298,8 @@ mod tests {
         let first = memory.hold(&share, 100).expect("within the limit");
         assert!(memory.hold_within(&share, 1).is_none());
         let few = memory.hold_few(&share, 4096);
-        assert!(!few.overdraws, "the overdraft is for frames under way");
+        let turns = (few.overdraws.any, few.overdraws.usual);
+        assert_eq!(turns, (false, false), "turns are for frames under way");
         assert_eq!((memory.used(), share.used()), (4196, 4196));
         drop((first, few));
         assert_eq!((memory.used(), share.used()), (0, 0));
@@ -232,10 +307,11 @@ mod tests {
 
     #[tokio::test]
     async fn a_waiter_is_woken_when_memory_comes_back() {
-        let (memory, share) = (InboundMemory::new(10), Arc::<ConnShare>::default());
-        let first = memory.hold(&share, 9).expect("within the limit");
-        let _over = memory.hold(&share, 5).expect("the one overdraft");
-        assert!(memory.hold(&share, 2).is_none());
+        let limit = 10 * USUAL_BYTES;
+        let (memory, share) = (InboundMemory::new(limit), Arc::<ConnShare>::default());
+        let first = memory.hold(&share, limit).expect("within the limit");
+        let _over = memory.hold(&share, limit).expect("the one overdraft");
+        assert!(memory.hold(&share, limit).is_none());
         memory.wait(&share);
         let woken = |ms| tokio::time::timeout(Duration::from_millis(ms), share.wake().notified());
         assert!(woken(20).await.is_err(), "nothing came back");

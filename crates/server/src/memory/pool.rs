@@ -1,9 +1,12 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::inbound::USUAL_BYTES;
 use super::{ConnShare, FEW_BYTES, Held, InboundMemory};
 
 /// Capacity of a usual read buffer in bytes: a produce request with a batch of 64 KiB fits.
 pub(crate) const STANDARD_BYTES: usize = 128 * 1024;
+
+const _: () = assert!(STANDARD_BYTES as u64 <= USUAL_BYTES);
 
 /// A buffer of less than this is not worth recycling, in bytes.
 const RECYCLED_BYTES_MIN: usize = 16 * 1024;
@@ -46,19 +49,18 @@ impl BufferPool {
         share: &Arc<ConnShare>,
         capacity: usize,
     ) -> Option<ReadBuffer> {
-        let recycled = self.recycled(capacity);
-        let bytes = recycled.as_ref().map_or(capacity, Vec::capacity);
-        let held = self.memory.hold(share, bytes as u64);
-        let Some(held) = held else {
-            self.recycle(recycled.unwrap_or_default());
-            return None;
-        };
-        let bytes = recycled.unwrap_or_else(|| Vec::with_capacity(capacity));
-        Some(ReadBuffer {
-            bytes,
-            held,
-            pool: Arc::clone(self),
-        })
+        let held = |bytes: usize| self.memory.hold(share, bytes as u64);
+        let pool = Arc::clone(self);
+        if let Some(bytes) = self.recycled(capacity) {
+            if let Some(held) = held(bytes.capacity()) {
+                return Some(ReadBuffer { bytes, held, pool });
+            }
+            // It is larger than asked for: a smaller one may do.
+            self.recycle(bytes);
+        }
+        let held = held(capacity)?;
+        let bytes = Vec::with_capacity(capacity);
+        Some(ReadBuffer { bytes, held, pool })
     }
 
     /// A small buffer, even when the budget is used up.
