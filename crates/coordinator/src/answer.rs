@@ -89,7 +89,7 @@ pub struct LeaveAnswer {
 /// One member that was asked to leave.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeftMember {
-    /// As in the request; for a static member the id that it had.
+    /// As in the request.
     pub member_id: MemberId,
     /// As in the request.
     pub instance_id: Option<InstanceId>,
@@ -171,7 +171,7 @@ pub struct DescribedMember {
     pub client_host: Arc<str>,
     /// Its metadata for the chosen protocol; empty unless the group is Stable.
     pub metadata: Bytes,
-    /// Its assignment; empty unless the group is Stable.
+    /// Its assignment: while members join again, that of the generation that ends.
     pub assignment: Bytes,
 }
 

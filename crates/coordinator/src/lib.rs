@@ -13,6 +13,7 @@ mod foreign;
 mod group;
 mod groups_admin;
 mod happening;
+mod happening_text;
 mod ids;
 mod load;
 mod membership;

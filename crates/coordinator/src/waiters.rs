@@ -16,8 +16,4 @@ impl Waiters {
     pub(crate) fn remove(&mut self, request: RequestId) -> Option<(GroupId, MemberId)> {
         self.0.remove(&request)
     }
-
-    pub(crate) fn contains(&self, request: RequestId) -> bool {
-        self.0.contains_key(&request)
-    }
 }

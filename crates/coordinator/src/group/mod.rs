@@ -16,7 +16,7 @@ pub(crate) use self::member::{Member, Waiting};
 pub(crate) use self::members::Members;
 pub(crate) use self::past::Past;
 pub(crate) use self::phase::{InitialDelay, Phase};
-pub(crate) use self::stored::{StoredGroup, StoredMember};
+pub(crate) use self::stored::StoredGroup;
 
 /// One group.
 #[derive(Debug)]

@@ -150,7 +150,10 @@ impl Group {
         caller: &MemberCaller,
         request: JoinRequest,
     ) {
-        let member_id = new_member_id(step, caller, &request);
+        let mut member_id = new_member_id(step, caller, &request);
+        while self.members.contains(&member_id) || self.members.pending.contains(&member_id) {
+            member_id = new_member_id(step, caller, &request);
+        }
         let instance_id = request.instance_id.clone();
         let old = instance_id.and_then(|it| self.members.of_instance(&it).cloned());
         if let Some(old) = old {
