@@ -24,7 +24,7 @@ pub use crate::consumer::{
 pub use crate::error::ClientError;
 pub use crate::group::{
     CommitResults, CommittedOffsets, GroupConfig, GroupConsumer, GroupDescription, GroupListing,
-    MemberDescription,
+    MemberDescription, RecordCounts,
 };
 pub use crate::metadata::{BrokerMetadata, Metadata, PartitionMetadata, TopicMetadata};
 pub use crate::net::{Call, Connection};

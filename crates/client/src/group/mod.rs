@@ -4,10 +4,12 @@ mod admin;
 mod config;
 mod consumer;
 mod coordinator;
+mod lag;
 mod membership;
 mod offsets;
 
 pub use self::admin::{GroupDescription, GroupListing, MemberDescription};
 pub use self::config::GroupConfig;
 pub use self::consumer::GroupConsumer;
+pub use self::lag::RecordCounts;
 pub use self::offsets::{CommitResults, CommittedOffsets};
