@@ -2,6 +2,7 @@ mod cluster;
 mod security;
 mod topics;
 
+pub use topics::EPOCH_MAX;
 pub(crate) use topics::LEADER_UNCHANGED;
 
 use std::collections::BTreeMap;
@@ -71,6 +72,19 @@ pub enum ReplayError {
         record: &'static str,
         /// Whether one was open.
         open: bool,
+    },
+    /// Would leave a partition at an epoch that leaves no room for changes to come.
+    #[error(
+        "{record} puts partition {partition} of topic {topic_id} at an epoch at which its epochs \
+         are as good as used up"
+    )]
+    EpochsUsedUp {
+        /// The record's type.
+        record: &'static str,
+        /// The topic.
+        topic_id: TopicId,
+        /// The partition's number.
+        partition: i32,
     },
     /// A field has a value that it cannot have.
     #[error("{record}: the field {field} has a value that it cannot have")]

@@ -17,7 +17,7 @@ pub use crate::batch::{
     replay_batch, split_for_batches,
 };
 pub use crate::changes::ImageChanges;
-pub use crate::delta::{MetadataDelta, ReplayError};
+pub use crate::delta::{EPOCH_MAX, MetadataDelta, ReplayError};
 pub use crate::image::MetadataImage;
 pub use crate::shared_map::SharedMap;
 pub use crate::snapshot::{

@@ -14,6 +14,10 @@ use crate::shared_map::SharedMap;
 /// In a change record's leader field: the leader stays.
 pub(crate) const LEADER_UNCHANGED: NodeId = NodeId::new(-2);
 
+/// The highest leader or partition epoch that a record may name. No cluster comes near it; a
+/// million changes from here on are sure to find room.
+pub const EPOCH_MAX: i32 = i32::MAX - 1_000_000;
+
 impl MetadataDelta {
     pub(super) fn make_topic(&mut self, record: &TopicRecord) -> Result<(), ReplayError> {
         let refused = || ReplayError::TopicName {
@@ -61,6 +65,25 @@ impl MetadataDelta {
                 field: "partitionId",
             });
         }
+        let topic_id = TopicId::new(record.topic_id);
+        for (field, epoch) in [
+            ("leaderEpoch", record.leader_epoch),
+            ("partitionEpoch", record.partition_epoch),
+        ] {
+            if epoch < 0 {
+                return Err(ReplayError::Field {
+                    record: TYPE,
+                    field,
+                });
+            }
+            if epoch > EPOCH_MAX {
+                return Err(ReplayError::EpochsUsedUp {
+                    record: TYPE,
+                    topic_id,
+                    partition: record.partition_id,
+                });
+            }
+        }
         let partition = PartitionImage {
             assigned_replicas: record.replicas.clone(),
             directories: placed(&record.directories, record.replicas.len()),
@@ -74,7 +97,7 @@ impl MetadataDelta {
             leader_epoch: LeaderEpoch::new(record.leader_epoch),
             partition_epoch: PartitionEpoch::new(record.partition_epoch),
         };
-        let topic = self.topic_mut(TYPE, TopicId::new(record.topic_id))?;
+        let topic = self.topic_mut(TYPE, topic_id)?;
         topic.partitions.insert(
             PartitionIndex::new(record.partition_id),
             Arc::new(partition),
@@ -100,6 +123,15 @@ impl MetadataDelta {
                 partition,
             });
         };
+        let used_up =
+            partition.leader_epoch.raw() == i32::MAX || partition.partition_epoch.raw() == i32::MAX;
+        if used_up {
+            return Err(ReplayError::EpochsUsedUp {
+                record: TYPE,
+                topic_id,
+                partition: record.partition_id,
+            });
+        }
         apply_change(Arc::make_mut(partition), record);
         Ok(())
     }
@@ -311,6 +343,53 @@ mod tests {
         assert!(delta.image().configs.is_empty());
         let (_, changes) = delta.take().expect("a boundary");
         assert_eq!(changes.topics.len(), 1);
+    }
+
+    #[test]
+    fn epochs_at_their_end_are_refused_and_the_record_is_named() {
+        let mut delta = with_partition();
+        let record = |leader_epoch, partition_epoch| -> MetadataRecord {
+            PartitionRecord {
+                partition_id: 1,
+                topic_id: TOPIC,
+                replicas: vec![NodeId::new(1)],
+                isr: vec![NodeId::new(1)],
+                leader: NodeId::new(1),
+                leader_epoch,
+                partition_epoch,
+                ..PartitionRecord::default()
+            }
+            .into()
+        };
+        for (leader_epoch, partition_epoch) in [
+            (i32::MAX, 0),
+            (0, i32::MAX),
+            (EPOCH_MAX + 1, 0),
+            (-1, 0),
+            (0, -1),
+        ] {
+            let why = delta.replay(&record(leader_epoch, partition_epoch));
+            let why = why.expect_err("refused").to_string();
+            assert!(why.starts_with("PARTITION_RECORD"), "{why}");
+        }
+        delta.replay(&record(EPOCH_MAX, EPOCH_MAX)).expect("fits");
+        let change = PartitionChangeRecord {
+            partition_id: 1,
+            leader: NodeId::new(1),
+            ..change()
+        };
+        delta.replay(&change.clone().into()).expect("there is room");
+        // A log of a million changes can use them up all the same.
+        let topic = delta.image.topics.value_mut(&TopicId::new(TOPIC));
+        let topic = Arc::make_mut(topic.expect("made"));
+        let partition = topic.partitions.value_mut(&PartitionIndex::new(1));
+        Arc::make_mut(partition.expect("made")).leader_epoch = LeaderEpoch::new(i32::MAX);
+        let why = delta.replay(&change.into()).expect_err("refused");
+        let text = why.to_string();
+        assert!(
+            text.starts_with("PARTITION_CHANGE_RECORD puts partition 1 of"),
+            "{text}"
+        );
     }
 
     #[test]

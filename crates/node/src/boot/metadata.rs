@@ -5,7 +5,7 @@ use highwater_disk::{Blocking, Disk, DiskFile as _};
 use highwater_log::checkpoint::leader_epochs;
 use highwater_log::{LogConfig, OpenLog, PartitionLog, ReadResult, RecoveryReport, Severity};
 use highwater_metadata::{
-    MetadataDelta, QuorumRecord, SnapshotControl, read_snapshot, replay_batch,
+    EPOCH_MAX, MetadataDelta, QuorumRecord, SnapshotControl, read_snapshot, replay_batch,
 };
 use highwater_quorum::{
     LeaderState, QuorumState, QuorumStateVersion, ReplicaKey, Voter, VoterEndpoint, VoterSet,
@@ -79,6 +79,7 @@ pub(super) fn open<D: Disk>(
     let snapshots = reader.load_snapshot(&mut state, &mut log, &ids, now)?;
     let from = state.delta.image().end.offset;
     let bytes_since_snapshot = reader.replay_log(&mut state, &mut log, from)?;
+    refuse_used_up_epochs(&state.delta)?;
     // Not whether the log is empty: the first start may have ended between its first two appends.
     let bootstrap = if state.delta.settled_image().metadata_version() == 0 {
         Some(reader.bootstrap(&mut state)?)
@@ -108,6 +109,24 @@ pub(super) fn open<D: Disk>(
         voters: state.voters,
         bootstrap,
     })
+}
+
+/// Every change of a partition needs an epoch. That there is room for those of a life is seen to
+/// at its start: later the controller could not even say no.
+fn refuse_used_up_epochs(delta: &MetadataDelta) -> Result<(), BootError> {
+    let mut partitions = delta.image().partitions();
+    let used_up = partitions.find(|(_, _, it)| {
+        it.leader_epoch.raw() > EPOCH_MAX || it.partition_epoch.raw() > EPOCH_MAX
+    });
+    match used_up {
+        None => Ok(()),
+        Some((topic, index, it)) => Err(BootError(format!(
+            "the epochs of partition {}-{index} are as good as used up (leader epoch {}, \
+             partition epoch {}): the metadata log is damaged; restore the directory from another \
+             copy",
+            topic.name, it.leader_epoch, it.partition_epoch
+        ))),
+    }
 }
 
 /// What was read so far.
@@ -193,6 +212,7 @@ impl<D: Disk> Reader<'_, D> {
             recovery_point: committed,
             high_watermark: committed,
             log_start_offset: Offset::ZERO,
+            was_cleaned: false,
             leader_epoch: None,
             clean_shutdown: was_clean,
             now,
