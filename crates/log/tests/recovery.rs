@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use highwater_disk::{Blocking, Disk as _, MemDisk};
 use highwater_log::{
-    Finding, OpenError, Origin, PartitionLog, ReadError, RecoveryReport, Severity,
+    Finding, LogConfig, OpenError, Origin, PartitionLog, ReadError, RecoveryReport, Severity,
 };
 use highwater_records::Batches;
 use highwater_types::{EpochEntry, ErrorCode, TopicId};
@@ -286,6 +286,16 @@ fn a_missing_or_wrong_transaction_index_is_rebuilt() {
                 disk.files().get(&path),
                 Some(&before),
                 "{name} {clean}: {report}"
+            );
+            // Nor does a snapshot tell that there were transactions.
+            let mut log = without(name, ".txnindex");
+            log.files
+                .retain(|path, _| path.extension().is_none_or(|it| it != "snapshot"));
+            let (_, report, disk) = open(&log, clean);
+            assert_eq!(
+                disk.files().get(&path),
+                Some(&before),
+                "{name} {clean} without snapshots: {report}"
             );
         }
     }
@@ -650,6 +660,7 @@ fn progress_is_told() {
         recovery_point: opening.recovery_point,
         high_watermark: opening.high_watermark,
         log_start_offset: opening.log_start_offset,
+        was_cleaned: false,
         leader_epoch: None,
         clean_shutdown: false,
         now: clock(),
@@ -740,4 +751,130 @@ fn sc_09_a_damaged_leader_epoch_cuts_nothing() {
             });
         }
     }
+}
+
+/// A log of several segments of 20 records or so, closed; and the bases of its segments.
+fn closed_in_segments() -> (MemDisk, Vec<i64>) {
+    let disk = MemDisk::new("log");
+    let mut log = new_log(&disk);
+    fill(&mut log, 60, 2);
+    let bases = log.segments().map(|it| it.base_offset.raw()).collect();
+    log.close().run(&Blocking::enter()).unwrap();
+    (disk, bases)
+}
+
+fn without_segment(disk: &MemDisk, base: i64, is_emptied: bool) -> MemDisk {
+    let mut files = disk.files();
+    let log = PathBuf::from(format!("t-0/{base:020}.log"));
+    if is_emptied {
+        files.insert(log, Vec::new());
+    } else {
+        files.remove(&log);
+    }
+    MemDisk::with_files("hole", &files)
+}
+
+fn holes(report: &RecoveryReport) -> Vec<(i64, i64)> {
+    let holes = report.findings.iter().filter_map(|it| match it {
+        Finding::Hole { from, to } => Some((from.raw(), to.raw())),
+        _ => None,
+    });
+    holes.collect()
+}
+
+/// Apache Kafka reads over a segment that is gone and says nothing.
+#[test]
+fn a_missing_or_empty_segment_is_told_at_every_opening() {
+    let (whole, bases) = closed_in_segments();
+    let (from, to) = (bases[1], bases[2]);
+    let end = 120;
+    for is_emptied in [false, true] {
+        for (clean, recovery_point, high_watermark) in [
+            (true, end, end),
+            (false, end, end),
+            (false, 0, end),
+            (false, to, 0),
+        ] {
+            let disk = without_segment(&whole, from, is_emptied);
+            let open = || {
+                let opening = Opening::new(&disk).points(recovery_point, high_watermark);
+                Opening { clean, ..opening }.open()
+            };
+            let what = format!("emptied {is_emptied}, clean {clean}, {recovery_point}");
+            let (mut log, report) = open();
+            assert_eq!(holes(&report), [(from, to)], "{what}: {report}");
+            assert_eq!(report.severity(), Some(Severity::Loss), "{what}");
+            assert_eq!(log.log_end_offset(), at(end), "{what}");
+            // Readers go on behind it, as in Kafka.
+            let (bytes, _) = read(&mut log, from + 3, end, 10_000).unwrap();
+            assert_eq!(batches(&bytes)[0].0, to, "{what}");
+            drop(log);
+            assert_eq!(holes(&open().1), [(from, to)], "{what}: again");
+        }
+        // Nothing of it was flushed or acknowledged: the loss of power took its name.
+        let disk = without_segment(&whole, from, is_emptied);
+        let (log, report) = Opening::new(&disk).open();
+        assert_eq!(report.severity(), Some(Severity::Normal), "{report}");
+        assert_eq!(log.log_end_offset(), at(from));
+    }
+}
+
+#[test]
+fn where_offsets_may_be_missing_no_hole_is_told() {
+    let (whole, bases) = closed_in_segments();
+    let (from, to) = (bases[1], bases[2]);
+    let silent = |opening: Opening, what: &str| {
+        for clean in [true, false] {
+            let opening = Opening {
+                clean,
+                ..opening.clone()
+            };
+            let (_, report) = opening.points(120, 120).open();
+            assert_eq!(holes(&report), [], "{what}, clean {clean}: {report}");
+        }
+    };
+    let holed = || without_segment(&whole, from, false);
+    silent(Opening::new(&whole), "nothing is missing");
+    let config = LogConfig {
+        compacts: true,
+        ..small()
+    };
+    silent(
+        Opening::new(&holed()).config(config),
+        "the topic is compacted",
+    );
+    let cleaned = Opening {
+        was_cleaned: true,
+        ..Opening::new(&holed())
+    };
+    silent(cleaned, "the topic was compacted once");
+    silent(
+        Opening::new(&holed()).start(to),
+        "all of it lies below the log start",
+    );
+    // Retention deletes the oldest first, but the disk may undo that in another order.
+    let disk = holed();
+    let mut files = disk.files();
+    let name = format!("t-0/{from:020}.log.deleted");
+    files.insert(PathBuf::from(&name), vec![1; 100]);
+    let disk = MemDisk::with_files("retained", &files);
+    silent(Opening::new(&disk), "retention was interrupted");
+    silent(
+        Opening::new(&disk),
+        "retention was interrupted, second opening",
+    );
+    assert_eq!(
+        disk.files()[Path::new(&name)].len(),
+        0,
+        "only its trace is left"
+    );
+    // A cleaner leaves out offsets within segments too.
+    let first = PathBuf::from("t-0/00000000000000000000.log");
+    let mut files = holed().files();
+    let one = Spec::of(2).build_at(0, 0).len();
+    files.get_mut(&first).unwrap().drain(one..2 * one);
+    silent(
+        Opening::new(&MemDisk::with_files("gaps", &files)),
+        "gaps in the segment before",
+    );
 }

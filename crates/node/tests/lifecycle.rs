@@ -12,8 +12,8 @@ use highwater_disk::{Blocking, Disk as _, DiskOp, Fault, FaultPath};
 use highwater_log::checkpoint::offsets::{
     HIGH_WATERMARK_FILE, LOG_START_FILE, RECOVERY_POINT_FILE,
 };
-use highwater_node::Changed;
-use highwater_types::{DirectoryId, NodeId};
+use highwater_node::{Changed, Machine as _};
+use highwater_types::{DirectoryId, Millis, Mono, NodeId};
 
 use support::{World, batch, dir_id, everything, idempotent, never, syncs};
 
@@ -358,10 +358,7 @@ fn a_changed_config_is_in_force_at_once() {
     assert_eq!(world.produce(-1, T, batch(&["a"])), (0, 0));
     world.set_configs("t", &[("flush.messages", "1")]);
     world.publish(Changed::Topics(
-        [topic]
-            .into_iter()
-            .collect::<std::collections::BTreeSet<_>>()
-            .into(),
+        [topic].into_iter().collect::<BTreeSet<_>>().into(),
     ));
     let conn = world.connect();
     world.send_produce(conn, -1, T, batch(&["b"]));
@@ -369,6 +366,51 @@ fn a_changed_config_is_in_force_at_once() {
     world.release();
     world.release();
     assert!(world.receive_produce(conn).is_some());
+}
+
+/// A change that reaches every partition is worked off in pieces, with the newest image; others
+/// are served in between.
+#[test]
+fn a_change_of_everything_takes_many_short_steps() {
+    for gone in [false, true] {
+        let mut world = World::new();
+        let small = world.topic("a", 1, &[]);
+        let large = world.topic("b", 2_500, &[]);
+        world.advance(10);
+        let in_force = |world: &World, ms: u64| {
+            let partitions = world.shards[0].partitions().iter();
+            let retentions = partitions.map(|it| {
+                let log = it.online().expect("open").log();
+                log.config().retention_ms
+            });
+            retentions.filter(|it| *it == Some(Millis::new(ms))).count()
+        };
+        for topic in ["a", "b"] {
+            world.set_configs(topic, &[("retention.ms", "77")]);
+        }
+        world.publish(Changed::Everything);
+        let first = in_force(&world, 77);
+        assert!((1..=1_000).contains(&first), "{first} in the first step");
+        assert_eq!(world.shards[0].next_deadline(), Some(Mono::START));
+        // Somebody writes meanwhile, and the metadata moves on once more.
+        assert_eq!(world.produce(1, ("b", 2_499), batch(&["a"])), (0, 0));
+        if gone {
+            world.delete_topic(large);
+        } else {
+            world.set_configs("b", &[("retention.ms", "78")]);
+            let changed = BTreeSet::from([large]);
+            world.publish(Changed::Topics(Arc::new(changed)));
+        }
+        world.advance(1);
+        assert_ne!(world.shards[0].next_deadline(), Some(Mono::START));
+        let left = world.shards[0].partitions().iter().count();
+        if gone {
+            assert_eq!((left, in_force(&world, 77)), (1, 1));
+        } else {
+            assert_eq!(in_force(&world, 78), 2_500);
+            assert_eq!(in_force(&world, 77), 1, "{small}");
+        }
+    }
 }
 
 /// The job that opens a log has the configuration of when it began.
@@ -643,4 +685,31 @@ fn a_stop_before_the_first_image_loses_no_checkpoint() {
         "never scanned since the kill: {:?}",
         world.events
     );
+}
+
+/// Apache Kafka reads over it without a word.
+#[test]
+fn a_segment_that_is_gone_after_a_clean_stop_is_told_as_a_loss() {
+    let mut world = World::new();
+    world.topic("t", 1, &[("internal.segment.bytes", "200")]);
+    for _ in 0..5 {
+        world.produce(1, T, batch(&["some text that fills a segment soon"]));
+    }
+    world.stop();
+    let gone = Path::new("t-0/00000000000000000002.log");
+    let b = Blocking::enter();
+    assert!(world.disks[0].read(gone).expect("readable").is_some());
+    world.disks[0].remove(gone, &b).expect("no faults");
+    for _ in 0..2 {
+        world.events.clear();
+        world.start();
+        assert!(
+            world.has_event("records [2, 3) are missing between two segments"),
+            "{:?}",
+            world.events
+        );
+        assert!(world.has_event("data-loss t-0 [2,3)"), "{:?}", world.events);
+        assert_eq!(world.produce(1, T, batch(&["more"])).0, 0);
+        world.stop();
+    }
 }

@@ -1,7 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use highwater_disk::{Blocking, Disk, DiskError, EntryKind, OpenMode};
+use highwater_disk::{Blocking, Disk, DiskError, DiskFile as _, EntryKind, OpenMode};
 use highwater_types::Offset;
 
 use super::report::{Finding, RecoveryReport};
@@ -27,8 +27,10 @@ pub(super) struct Files {
     pub(super) segments: BTreeMap<Offset, SegmentFiles>,
     /// Offsets of producer snapshots, rising.
     pub(super) snapshots: Vec<Offset>,
-    /// Base offsets of segments that retention had deleted and whose files waited to be removed.
+    /// Base offsets of segments that retention had deleted and whose files wait to be removed.
     pub(super) deleted: BTreeSet<Offset>,
+    /// Names of files that wait to be removed.
+    waiting: Vec<String>,
 }
 
 /// Finishes or undoes what was under way when the log was last closed, as Kafka does, and lists
@@ -39,10 +41,8 @@ pub(super) fn tidy<D: Disk>(
     report: &mut RecoveryReport,
     b: &Blocking,
 ) -> Result<Files, DiskError> {
-    let mut files = Files {
-        deleted: remove_leftovers(disk, dir, report, b)?,
-        ..Files::default()
-    };
+    let mut files = Files::default();
+    remove_leftovers(disk, dir, &mut files, report, b)?;
     complete_swaps(disk, dir, report, b)?;
     let listed = list(disk, dir)?;
     for (name, file, len) in &listed {
@@ -72,14 +72,40 @@ pub(super) fn tidy<D: Disk>(
     Ok(files)
 }
 
-/// Removes files that waited for it, a cleaner's unfinished work, and unfinished replacements of
-/// small files. Returns the segments that retention had deleted.
+/// Removes the deleted files that waited for it, but for an empty trace of those that explain a
+/// hole between segments: retention deletes the oldest first, and a loss of power may undo some of
+/// it.
+pub(super) fn remove_deleted<D: Disk>(
+    disk: &D,
+    dir: &Path,
+    files: &Files,
+    explain: &BTreeSet<Offset>,
+    b: &Blocking,
+) -> Result<(), DiskError> {
+    for name in &files.waiting {
+        let path = dir.join(name);
+        let file = LogFile::parse(name);
+        let is_trace = file.is_some_and(|it| {
+            it.stage == Stage::Deleted && it.kind == FileKind::Log && explain.contains(&it.base)
+        });
+        if is_trace {
+            disk.open(&path, OpenMode::Write)?.set_len(0)?;
+        } else {
+            disk.remove(&path, b)?;
+        }
+    }
+    Ok(())
+}
+
+/// Removes a cleaner's unfinished work and unfinished replacements of small files, and notes what
+/// waits to be removed.
 fn remove_leftovers<D: Disk>(
     disk: &D,
     dir: &Path,
+    files: &mut Files,
     report: &mut RecoveryReport,
     b: &Blocking,
-) -> Result<BTreeSet<Offset>, DiskError> {
+) -> Result<(), DiskError> {
     let listed = list(disk, dir)?;
     let bases_of = |stage| {
         let staged = listed
@@ -87,12 +113,16 @@ fn remove_leftovers<D: Disk>(
             .filter(move |(_, file, _)| file.stage == stage);
         staged.map(|(_, file, _)| file.base)
     };
-    let deleted = bases_of(Stage::Deleted).collect();
+    files.deleted = bases_of(Stage::Deleted).collect();
     let first_cleaned = bases_of(Stage::Cleaned).min();
     for entry in disk.list(dir)? {
-        let is_file = entry.kind == EntryKind::File;
-        if is_file && (entry.name.ends_with(".tmp") || entry.name.ends_with(".deleted")) {
+        if entry.kind != EntryKind::File {
+            continue;
+        }
+        if entry.name.ends_with(".tmp") {
             disk.remove(&dir.join(&entry.name), b)?;
+        } else if entry.name.ends_with(".deleted") {
+            files.waiting.push(entry.name);
         }
     }
     for (name, file, _) in &listed {
@@ -107,7 +137,7 @@ fn remove_leftovers<D: Disk>(
         };
         remove(disk, dir, name, why, report, b)?;
     }
-    Ok(deleted)
+    Ok(())
 }
 
 /// Puts cleaned segments in the place of those that they cover. A crash in between leaves the

@@ -41,6 +41,9 @@ pub struct OpenLog<D: Disk> {
     pub high_watermark: Offset,
     /// From log-start-offset-checkpoint; zero when that lacks the log.
     pub log_start_offset: Offset,
+    /// Whether cleaner-offset-checkpoint has the log: offsets may be missing although the topic
+    /// is compacted no more.
+    pub was_cleaned: bool,
     /// The newest leader epoch that the partition can have had, when the metadata tells.
     pub leader_epoch: Option<LeaderEpoch>,
     /// Whether the directory's clean shutdown marker was there: then only the last batches are
@@ -101,11 +104,12 @@ impl<D: Disk> OpenLog<D> {
         let files = files::tidy(&self.disk, &self.dir, &mut report, b)?;
         let mut segments = Segments::new(&self, &files, &mut report, progress);
         let left = segments.open_all(&files)?;
-        let found = segments.into_found();
+        let (found, explained) = segments.into_found();
         // Newest first: a crash in between leaves no hole.
         for base_offset in left.into_iter().rev() {
             self.remove_segment(base_offset, b)?;
         }
+        files::remove_deleted(&self.disk, &self.dir, &files, &explained, b)?;
         self.assemble(files, found, report, b)
     }
 

@@ -58,6 +58,12 @@ pub(super) fn load<D: Disk>(
     let first = segments.first().map_or(end, |segment| segment.base_offset);
     let mut state = newest.unwrap_or_else(|| ProducerState::new(first));
     let from = state.end_offset();
+    // What is read anyway tells whether it has an index that is gone: all of it without a snapshot.
+    let read = segments
+        .iter()
+        .filter(|it| it.end_offset > from && it.transactions.is_empty());
+    let read = read.map(|segment| segment.base_offset);
+    context.without_transactions.extend(read);
     let mut found = transactions_before(&context, segments, from, report)?;
     let mut snapshots = Vec::new();
     for segment in segments.iter() {

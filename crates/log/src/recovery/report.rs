@@ -71,6 +71,14 @@ pub enum Finding {
         /// What stands there.
         what: &'static str,
     },
+    /// A segment is missing or empty between two others although no loss of power explains it.
+    /// Readers go on behind the hole.
+    Hole {
+        /// First missing offset.
+        from: Offset,
+        /// Where the next segment begins.
+        to: Offset,
+    },
     /// Batches that a later segment replaces were cut: an unfinished truncation.
     Superseded {
         /// Segment.
@@ -173,7 +181,9 @@ impl Finding {
             | Self::SnapshotDropped { .. }
             | Self::ProducersRebuilt { .. } => Severity::Repaired,
             Self::Damage { .. } => Severity::Damage,
-            Self::UnflushedLoss { .. } | Self::FlushedLoss { .. } => Severity::Loss,
+            Self::UnflushedLoss { .. } | Self::FlushedLoss { .. } | Self::Hole { .. } => {
+                Severity::Loss
+            }
             // A log start above the high watermark is not to be believed, and yet it counts.
             Self::StartBeyondEnd {
                 log_start_offset,
@@ -249,6 +259,11 @@ impl fmt::Display for Finding {
                 f,
                 "DAMAGE: segment {base_offset} position {position}: {what}; {range} not readable"
             ),
+            Self::Hole { from, to } => write!(
+                f,
+                "LOSS: records [{from}, {to}) are missing between two segments; with the node \
+                 stopped, put their .log file back from another copy, else readers go on at {to}"
+            ),
             Self::StartBeyondEnd {
                 log_start_offset,
                 log_end_offset,
@@ -302,6 +317,7 @@ impl Finding {
             | Self::UnflushedLoss { .. }
             | Self::FlushedLoss { .. }
             | Self::Damage { .. }
+            | Self::Hole { .. }
             | Self::StartBeyondEnd { .. } => fmt::Display::fmt(self, f),
         }
     }

@@ -44,6 +44,8 @@ pub(super) struct Segments<'a, D: Disk> {
     pub(super) looks_compacted: bool,
     /// The newest segment whose end a later one replaces.
     pub(super) superseded: Option<Offset>,
+    /// Deleted segments whose absence is a hole between others.
+    pub(super) explained: BTreeSet<Offset>,
     /// What [`SegmentsFound::epochs_seen`] is judged from.
     pub(super) epoch_runs: EpochRuns,
 }
@@ -70,8 +72,9 @@ impl<'a, D: Disk> Segments<'a, D> {
                 cut_bytes: 0,
                 is_tail_damaged: false,
             },
-            looks_compacted: open.config.compacts,
+            looks_compacted: open.config.compacts || open.was_cleaned,
             superseded: None,
+            explained: BTreeSet::new(),
             epoch_runs: EpochRuns::default(),
         };
         let to_scan = files
@@ -99,7 +102,10 @@ impl<'a, D: Disk> Segments<'a, D> {
             } else {
                 self.open_one(*base, found, next)?
             };
-            let is_cut = is_cut || next.is_some_and(|next| self.judge_hole(files, next));
+            let is_cut = match next {
+                Some(next) if !is_cut => self.judge_hole(files, next)?,
+                Some(_) | None => is_cut,
+            };
             if is_cut {
                 let left: Vec<Offset> = rest.clone().map(|(base, _)| *base).collect();
                 self.found.cut_bytes += rest.map(|(_, files)| files.log).sum::<u64>();
@@ -109,8 +115,8 @@ impl<'a, D: Disk> Segments<'a, D> {
         Ok(Vec::new())
     }
 
-    pub(super) fn into_found(self) -> SegmentsFound<D> {
-        self.found
+    pub(super) fn into_found(self) -> (SegmentsFound<D>, BTreeSet<Offset>) {
+        (self.found, self.explained)
     }
 
     /// After an unclean stop: every segment that reaches above the recovery point.

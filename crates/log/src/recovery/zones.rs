@@ -262,49 +262,67 @@ impl<D: Disk> Segments<'_, D> {
         }
     }
 
-    /// After an unclean stop: what to do when the newest opened segment ends below `next`, where
-    /// the next one begins. The name of a segment's file may not have survived. Returns whether
-    /// everything from there on goes.
-    pub(super) fn judge_hole(&mut self, files: &Files, next: Offset) -> bool {
+    /// What to do when the newest opened segment ends below `next`, where the next one begins.
+    /// Returns whether everything from there on goes.
+    ///
+    /// Only a cleaner leaves offsets out, so where none was at work a segment is missing. Above
+    /// all that was flushed or acknowledged its name did not survive a loss of power, and what
+    /// follows goes with it. Otherwise somebody took it away. That is told at every opening, and
+    /// readers go on behind the hole as they do in Apache Kafka, which does not tell: a refusal
+    /// would stop them for good, and no retry would bring the records back.
+    pub(super) fn judge_hole(&mut self, files: &Files, next: Offset) -> Result<bool, DiskError> {
         let Some(last) = self.found.opened.last_mut() else {
-            return false;
+            return Ok(false);
         };
         let (base_offset, from) = (last.base_offset, last.end_offset);
-        // What lies below the log start was deleted; so was it where files wait to be removed and
-        // the log start is not known to lie in between.
+        // What lies below the log start was deleted; so was it where files wait to be removed.
         let missing = from.max(self.open.log_start_offset);
-        let was_deleted = missing == from && files.deleted.range(from..next).next().is_some();
-        if missing >= next
-            || was_deleted
-            || self.open.clean_shutdown
-            || self.looks_compacted
-            || missing < self.open.recovery_point
-        {
-            return false;
+        if missing >= next || self.looks_compacted {
+            return Ok(false);
         }
-        let what = "no segment";
-        if missing >= self.open.high_watermark {
+        let deleted = files.deleted.range(from..next).count();
+        self.explained.extend(files.deleted.range(from..next));
+        if deleted > 0 {
+            return Ok(false);
+        }
+        // The topic may have been compacted once.
+        if has_gaps(last)? {
+            self.looks_compacted = true;
+            return Ok(false);
+        }
+        let open = self.open;
+        let is_flushed = open.clean_shutdown || missing < open.recovery_point;
+        if !is_flushed && missing >= open.high_watermark {
             self.report.add(Finding::TornTail {
                 base_offset,
                 end: from,
                 bytes: 0,
-                what,
+                what: "no segment",
             });
-            return true;
+            return Ok(true);
         }
-        let range = DamagedRange {
+        self.report.add(Finding::Hole {
             from: missing,
             to: next,
-        };
-        self.found.damage.add(range);
-        self.report.add(Finding::Damage {
-            base_offset,
-            position: last.size,
-            range,
-            what,
         });
-        false
+        Ok(false)
     }
+}
+
+/// Whether offsets are missing between or inside the batches of a segment, as a cleaner leaves
+/// them. Looks at the headers of all its batches.
+fn has_gaps<D: Disk>(segment: &LogSegment<D>) -> Result<bool, DiskError> {
+    let mut scanner = segment.headers()?;
+    let (mut position, mut expected) = (0, segment.base_offset);
+    while let Found::Batch(batch) = scanner.header_at(position, expected)? {
+        let header = &batch.header;
+        if header.base_offset > expected || header.record_count <= header.last_offset_delta {
+            return Ok(true);
+        }
+        position = batch.end();
+        expected = header.next_offset();
+    }
+    Ok(false)
 }
 
 /// The offset index as it is on disk, if its size makes sense at all.

@@ -156,19 +156,10 @@ impl<'a, D: Disk> Walk<'a, D> {
             (Severity::Damage, BrokerAction::Refuse)
         } else if was_deleted {
             return false;
-        } else if known.is_clean || end < known.recovery_point {
-            // Whether the topic is compacted is not written in the directory.
-            let is_loss = end < high_watermark.max(known.recovery_point);
-            let severity = if is_loss {
-                Severity::Loss
-            } else {
-                Severity::Normal
-            };
-            (severity, BrokerAction::Nothing)
-        } else if end >= high_watermark {
+        } else if !known.is_clean && end >= high_watermark.max(known.recovery_point) {
             (Severity::Normal, BrokerAction::Cut)
         } else {
-            (Severity::Damage, BrokerAction::ServeCorrupt)
+            (Severity::Loss, BrokerAction::Nothing)
         };
         findings.add(judged, &name, At::offset(end), what);
         is_cut(judged.1)

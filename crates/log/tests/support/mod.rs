@@ -174,6 +174,7 @@ impl FixtureLog {
             recovery_point: checkpoint("recovery-point-offset-checkpoint"),
             high_watermark: checkpoint("replication-offset-checkpoint"),
             log_start_offset: self.log_start_offset().unwrap_or(Offset::ZERO),
+            was_cleaned: self.checkpoint("cleaner-offset-checkpoint").is_some(),
             leader_epoch: None,
             clean_shutdown: clean,
             now: now(FIXTURE_TIME),

@@ -52,6 +52,7 @@ pub(super) fn list<D: Disk>(
     let recovery_points = checkpoint(dir, offsets::RECOVERY_POINT_FILE, events)?;
     let high_watermarks = checkpoint(dir, offsets::HIGH_WATERMARK_FILE, events)?;
     let log_starts = checkpoint(dir, offsets::LOG_START_FILE, events)?;
+    let cleaned = checkpoint(dir, offsets::CLEANER_FILE, events)?;
     let entries = dir
         .list(Path::new(""))
         .map_err(|why| BootError(format!("{}: {why}", dir.root().display())))?;
@@ -80,6 +81,7 @@ pub(super) fn list<D: Disk>(
         recovery_point: recovery_points.get(&name).copied(),
         high_watermark: high_watermarks.get(&name).copied(),
         log_start_offset: log_starts.get(&name).copied(),
+        was_cleaned: cleaned.contains_key(&name),
         topic_partition: name,
     };
     Ok(Inventory {

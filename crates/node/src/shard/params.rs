@@ -59,6 +59,8 @@ pub struct FoundLog {
     pub high_watermark: Option<Offset>,
     /// Its line in log-start-offset-checkpoint, if any.
     pub log_start_offset: Option<Offset>,
+    /// It has a line in cleaner-offset-checkpoint: it was compacted at some time.
+    pub was_cleaned: bool,
 }
 
 /// What a log's partition.metadata says.

@@ -27,6 +27,7 @@ pub(crate) fn logs(files: &BTreeMap<PathBuf, Vec<u8>>) -> Vec<(FoundLog, i32)> {
             recovery_point: Some(*recovery_point),
             high_watermark: high_watermarks.get(dir).copied(),
             log_start_offset: log_starts.get(dir).copied(),
+            was_cleaned: false,
         };
         (log, last.unwrap_or(0))
     });

@@ -9,6 +9,7 @@
 )]
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -482,7 +483,7 @@ impl World {
             principal: "User:ANONYMOUS".to_owned(),
             listener: ListenerKind::Broker,
             listener_name: "PLAINTEXT".to_owned(),
-            host: None,
+            host: Some(IpAddr::from([127, 0, 0, 1])),
         };
         let home = self.next_home % self.shards_count;
         self.next_home += 1;
@@ -706,6 +707,7 @@ fn inventory(disk: &MemDisk, number: u16, shards: u16) -> (Vec<FoundLog>, Vec<st
                 recovery_point: recovery.get(&log).copied(),
                 high_watermark: watermarks.get(&log).copied(),
                 log_start_offset: starts.get(&log).copied(),
+                was_cleaned: false,
                 topic: topic_id.map_or(FoundTopic::Unknown, FoundTopic::Known),
                 topic_partition: log,
             });

@@ -1,11 +1,5 @@
-use std::collections::BTreeSet;
-use std::sync::Arc;
-
 use highwater_disk::Disk;
-use highwater_log::PartitionLog;
 use highwater_metadata::MetadataImage;
-use highwater_metadata::config::{ConfigLayers, TopicSettings};
-use highwater_metadata::image::{PartitionImage, ResourceKind, TopicImage};
 use highwater_types::{Now, Offset, TopicId, TopicIdPartition, TopicName, TopicPartition};
 
 use super::Phase;
@@ -14,10 +8,8 @@ use crate::journal::{Happening, Level};
 use crate::part::{Changed, ImageUpdate};
 use crate::shard::checkpoints::Lines;
 use crate::shard::params::{FoundLog, FoundTopic};
-use crate::shard::partition::{
-    Partition, PartitionState, assignment, is_assigned, log_config, replica_config,
-};
-use crate::shard::{Effects, Shard, ShardSettings, owner_shard};
+use crate::shard::partition::{Partition, is_assigned};
+use crate::shard::{Effects, Shard, owner_shard};
 
 impl<D: Disk> Shard<D> {
     /// The metadata moved on: makes, opens, deletes and changes replicas accordingly.
@@ -37,17 +29,15 @@ impl<D: Disk> Shard<D> {
                 Some(now.mono.plus(self.settings.producer_id_check_interval));
             self.remove_leftovers(out);
             self.decide_about_found(now, out);
-            self.apply_every_topic(now, out);
+            self.note_to_apply(&Changed::Everything);
+            // Nobody is served yet, and the first checkpoints are to know every partition.
+            while self.lifecycle.to_apply.is_waiting() {
+                self.apply_some(now, out);
+            }
             self.send_first_lines(now, out);
         } else {
-            match update.changed {
-                Changed::Everything => self.apply_every_topic(now, out),
-                Changed::Topics(topics) => {
-                    topics
-                        .iter()
-                        .for_each(|topic| self.apply_topic(now, *topic, out));
-                }
-            }
+            self.note_to_apply(&update.changed);
+            self.apply_some(now, out);
         }
         self.start_open_jobs(now, out);
         self.note_if_loaded(out);
@@ -186,120 +176,9 @@ impl<D: Disk> Shard<D> {
         let name = log.topic_partition.clone();
         let mut partition = Partition::opening(id, name, dir, settings, false);
         partition.kept = Lines::of_found(log);
+        partition.was_cleaned = log.was_cleaned;
         self.partitions.insert(partition);
         self.request_open(id);
-    }
-
-    fn apply_every_topic(&mut self, now: Now, out: &mut Effects<D>) {
-        let gone = self.partitions.ids().into_iter().map(|id| id.topic_id);
-        let topics: BTreeSet<TopicId> = gone.chain(self.image.topics.keys().copied()).collect();
-        topics
-            .into_iter()
-            .for_each(|topic| self.apply_topic(now, topic, out));
-    }
-
-    fn apply_topic(&mut self, now: Now, topic_id: TopicId, out: &mut Effects<D>) {
-        let topic = self.image.topic(topic_id).cloned();
-        for id in self.partitions.ids_of_topic(topic_id) {
-            let image = topic
-                .as_ref()
-                .and_then(|topic| topic.partitions.get(&id.partition));
-            if !image.is_some_and(|image| is_assigned(image, self.node_id)) {
-                self.delete_partition(now, id, out);
-            }
-        }
-        let Some(topic) = topic else { return };
-        let settings = self.topic_settings(&topic.name);
-        for (number, image) in topic.partitions.iter() {
-            let id = TopicIdPartition {
-                topic_id,
-                partition: *number,
-            };
-            if !is_assigned(image, self.node_id) || owner_shard(id, self.shards) != self.number {
-                continue;
-            }
-            if self.partitions.find(id).is_some() {
-                self.update_partition(now, id, image, &settings, out);
-            } else {
-                self.create_partition(id, &topic, image, &settings, out);
-            }
-        }
-    }
-
-    fn create_partition(
-        &mut self,
-        id: TopicIdPartition,
-        topic: &TopicImage,
-        image: &PartitionImage,
-        settings: &Arc<TopicSettings>,
-        out: &mut Effects<D>,
-    ) {
-        let name = TopicPartition {
-            topic: topic.name.clone(),
-            partition: id.partition,
-        };
-        let dir = self.choose_dir(image.directory(self.node_id));
-        let at = dir.unwrap_or(LogDirNumber(0));
-        let partition = Partition::opening(id, name, at, Arc::clone(settings), true);
-        self.partitions.insert(partition);
-        if dir.is_some() {
-            self.request_open(id);
-        } else {
-            self.fail_partition(id, "no log directory for it is online", out);
-        }
-    }
-
-    fn update_partition(
-        &mut self,
-        now: Now,
-        id: TopicIdPartition,
-        image: &PartitionImage,
-        settings: &Arc<TopicSettings>,
-        out: &mut Effects<D>,
-    ) {
-        let Some(partition) = self.partitions.find_mut(id) else {
-            return;
-        };
-        let configured = partition.settings != *settings;
-        partition.settings = Arc::clone(settings);
-        if configured && let PartitionState::Online(online) = &mut partition.state {
-            configure_log(&mut online.log, settings, &self.settings);
-            let config = replica_config(settings);
-            self.with_replica(now, id, out, |replica, outputs| {
-                replica.handle_config(now, config, outputs);
-            });
-        }
-        self.apply_assignment(now, id, image, out);
-    }
-
-    /// Tells the replica what the metadata says now.
-    pub(super) fn apply_assignment(
-        &mut self,
-        now: Now,
-        id: TopicIdPartition,
-        image: &PartitionImage,
-        out: &mut Effects<D>,
-    ) {
-        let assignment = assignment(image);
-        self.with_replica(now, id, out, |replica, outputs| {
-            replica.handle_metadata(now, &assignment, outputs);
-        });
-        self.after_append(now, id, out);
-    }
-
-    /// The configs of a topic in force.
-    pub(crate) fn topic_settings(&self, topic: &TopicName) -> Arc<TopicSettings> {
-        let image = &self.image;
-        let node = self.node_id.to_string();
-        let layers = ConfigLayers {
-            dynamic_broker: image.config(ResourceKind::Broker, &node).map(Arc::as_ref),
-            dynamic_default: image.config(ResourceKind::Broker, "").map(Arc::as_ref),
-            static_config: &self.broker_config,
-        };
-        let own = image
-            .config(ResourceKind::Topic, topic.as_str())
-            .map(Arc::as_ref);
-        Arc::new(TopicSettings::resolve(layers, own))
     }
 
     /// Renames the directory of a log that nobody knows, as Kafka does: it is never deleted.
@@ -320,17 +199,6 @@ impl<D: Disk> Shard<D> {
             Err(error) => self.fail_dir(now, dir, &error, out),
         }
     }
-}
-
-/// Puts a topic's configs in force in its log, which keeps its share of `segment.jitter.ms`.
-pub(super) fn configure_log<D: Disk>(
-    log: &mut PartitionLog<D>,
-    topic: &TopicSettings,
-    shard: &ShardSettings,
-) {
-    let share = log.config().segment_jitter_ms;
-    let jitter = share.min(topic.segment_jitter_ms);
-    log.set_config(log_config(topic, shard, jitter));
 }
 
 /// The topics that an update takes away.

@@ -7,7 +7,7 @@ use highwater_types::{Millis, Mono, Now, Offset, TopicIdPartition, TopicPartitio
 use rand_chacha::rand_core::RngCore as _;
 
 use super::Phase;
-use super::image::configure_log;
+use super::apply::configure_log;
 use crate::job::{Job, LogDirNumber, LogOpened, Work};
 use crate::journal::{Happening, JournalEntry, Level};
 use crate::machine::{Effect, MachineId, Token};
@@ -115,6 +115,7 @@ impl<D: Disk> Shard<D> {
             return;
         };
         let (settings, kept) = (partition.settings.clone(), partition.kept);
+        let was_cleaned = partition.was_cleaned;
         let jitter_max = settings.segment_jitter_ms.as_u64();
         let jitter = Millis::new(match jitter_max {
             0 => 0,
@@ -134,6 +135,7 @@ impl<D: Disk> Shard<D> {
             recovery_point: kept.recovery_point.unwrap_or(Offset::ZERO),
             high_watermark: kept.high_watermark.unwrap_or(Offset::ZERO),
             log_start_offset: kept.log_start_offset.unwrap_or(Offset::ZERO),
+            was_cleaned,
             leader_epoch: self.image.partition(id).map(|it| it.leader_epoch),
             clean_shutdown: log_dir.clean_shutdown,
             now,
@@ -317,6 +319,7 @@ impl<D: Disk> Shard<D> {
     pub(super) fn note_if_loaded(&mut self, out: &mut Effects<D>) {
         let lifecycle = &mut self.lifecycle;
         let loaded = lifecycle.phase == Phase::Loading
+            && !lifecycle.to_apply.is_waiting()
             && lifecycle.to_open.is_empty()
             && lifecycle.name_taken.is_empty()
             && lifecycle.opening.is_empty();
@@ -342,6 +345,7 @@ const fn lost(finding: &Finding) -> Option<(Offset, Offset)> {
             end,
             recovery_point,
         } => Some((end, recovery_point)),
+        Finding::Hole { from, to } => Some((from, to)),
         Finding::StartBeyondEnd {
             log_start_offset,
             log_end_offset,

@@ -34,6 +34,8 @@ pub struct Partition<D: Disk> {
     pub(crate) state: PartitionState<D>,
     /// What the checkpoints say of it while its log is not open.
     pub(crate) kept: Lines,
+    /// Its log was compacted at some time, as far as a checkpoint tells.
+    pub(crate) was_cleaned: bool,
     /// Whether it is in the table's list of changed partitions.
     changed: bool,
 }
@@ -92,6 +94,7 @@ impl<D: Disk> Partition<D> {
             settings,
             state,
             kept,
+            was_cleaned: false,
             changed: false,
         }
     }
