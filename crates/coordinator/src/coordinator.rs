@@ -222,6 +222,7 @@ impl Coordinator {
             waiters: &mut self.waiters,
             log,
             out,
+            refused: None,
         };
         (&mut self.groups, step)
     }

@@ -1,10 +1,10 @@
 use highwater_types::{Now, Offset};
 
 use crate::answer::GroupAnswer;
-use crate::appender::{AppendRefused, Appender};
+use crate::appender::{AppendRefused, Appender, NewRecord};
 use crate::group::Group;
 use crate::happening::{GroupEvent, GroupHappening};
-use crate::ids::{MemberId, RequestId};
+use crate::ids::{GroupId, MemberId, RequestId};
 use crate::output::Output;
 use crate::random::Random;
 use crate::record::Record;
@@ -21,6 +21,8 @@ pub(crate) struct Step<'a> {
     pub(crate) waiters: &'a mut Waiters,
     pub(crate) log: &'a mut dyn Appender,
     pub(crate) out: &'a mut Vec<Output>,
+    /// Why the last append of this step was refused, if it was.
+    pub(crate) refused: Option<AppendRefused>,
 }
 
 impl Step<'_> {
@@ -32,17 +34,21 @@ impl Step<'_> {
         records: &[Record],
     ) -> Result<Offset, AppendRefused> {
         assert!(!records.is_empty(), "an append without records");
-        let mut encoded = Vec::with_capacity(records.len());
-        for record in records {
-            encoded.push(record.encode(&group.id).ok_or(AppendRefused::TooLarge)?);
-        }
-        let end = self.log.append(self.now, &encoded)?;
+        let end = self.append(&group.id, records);
+        self.refused = end.err();
+        let end = end?;
         let count = i64::try_from(records.len()).expect("a batch has fewer records than i64::MAX");
         let first = end.plus(-count);
         for (at, record) in (0..count).zip(records) {
             group.replay(record, first.plus(at).next());
         }
         Ok(end)
+    }
+
+    fn append(&mut self, group: &GroupId, records: &[Record]) -> Result<Offset, AppendRefused> {
+        let encode = |it: &Record| it.encode(group).ok_or(AppendRefused::TooLarge);
+        let encoded: Result<Vec<NewRecord>, AppendRefused> = records.iter().map(encode).collect();
+        self.log.append(self.now, &encoded?)
     }
 
     /// The member is alive: its session begins anew.

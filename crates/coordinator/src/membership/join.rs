@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use highwater_types::ErrorCode;
 
 use crate::answer::{GroupAnswer, GroupState, JoinAnswer};
@@ -14,6 +16,7 @@ use crate::{GenerationId, MemberId};
 /// The longest text that is taken into a group: records hold at most 32,767 bytes of each, and a
 /// member id is longer than what it is made of.
 const TEXT_BYTES_MAX: usize = 32_000;
+const REASON_BYTES_MAX: usize = 255;
 
 impl JoinAnswer {
     /// An answer that says why the member is not in the generation.
@@ -56,8 +59,10 @@ impl Group {
         let foreign = self.foreign.as_ref();
         let mut records = foreign.map_or_else(Vec::new, |it| it.tombstones());
         records.push(Record::Group(Some(StoredGroup::new(step.now.wall))));
-        let end = step.commit(self, &records);
-        end.map(|_| ()).map_err(|why| why.error_code())
+        step.commit(self, &records)
+            .map_err(|why| why.error_code())?;
+        self.members.state_timestamp = step.now.wall;
+        Ok(())
     }
 
     /// Decides a JoinGroup whose request is in order.
@@ -138,9 +143,8 @@ impl Group {
     }
 
     fn drop_surplus(&mut self, step: &mut Step<'_>, id: &MemberId) {
-        if self.drop_member(step, id, LeaveCause::GroupTooLarge) {
-            self.complete_join_if_all(step);
-        }
+        self.drop_member(step, id, LeaveCause::GroupTooLarge);
+        self.complete_join_if_all(step);
     }
 
     fn join_new(
@@ -234,7 +238,7 @@ impl Group {
             self.answer_join(step, Some(id), answer);
             return;
         }
-        let reason = request.reason.clone();
+        let reason = bounded_reason(request.reason.as_ref());
         let cause = if is_leader && state == GroupState::Stable {
             let member_id = member_id.clone();
             RebalanceCause::LeaderRejoined { member_id, reason }
@@ -283,6 +287,13 @@ impl Group {
     ) {
         self.answer_to(step, request, self.stored_end, GroupAnswer::Join(answer));
     }
+}
+
+/// A reason that a client gives, as much of it as is kept: clients cut theirs at 255 (KIP-800).
+pub(super) fn bounded_reason(reason: Option<&Arc<str>>) -> Option<Arc<str>> {
+    let reason = reason?;
+    let end = reason.floor_char_boundary(REASON_BYTES_MAX);
+    Some(reason.get(..end).map_or_else(|| reason.clone(), Arc::from))
 }
 
 /// Kafka's form: the client id, or the instance id of a static member, a dash, a random uuid.

@@ -1,5 +1,6 @@
 use highwater_types::ErrorCode;
 
+use super::join::bounded_reason;
 use crate::MemberId;
 use crate::answer::{GroupState, LeaveAnswer, LeftMember};
 use crate::group::Group;
@@ -27,7 +28,7 @@ impl Group {
             let error = match self.member_that_leaves(&leaving) {
                 Err(error) => error,
                 Ok(id) => {
-                    let reason = leaving.reason.clone();
+                    let reason = bounded_reason(leaving.reason.as_ref());
                     let cause = LeaveCause::Asked { reason };
                     let was_member = self.drop_member(step, &id, cause.clone());
                     if was_member {
@@ -49,9 +50,16 @@ impl Group {
             }
             None => {}
         }
-        LeaveAnswer {
-            error: ErrorCode::NONE,
-            members,
+        // That nobody is left could not be recorded. It is tried again, but is not certain yet.
+        match step.refused {
+            Some(why) => LeaveAnswer {
+                error: why.error_code(),
+                members: Vec::new(),
+            },
+            None => LeaveAnswer {
+                error: ErrorCode::NONE,
+                members,
+            },
         }
     }
 

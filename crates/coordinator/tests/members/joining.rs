@@ -1,10 +1,11 @@
 //! Who gets in, and as what.
 
 use highwater_coordinator::{
-    AppendRefused, GenerationId, GroupEvent, GroupSettings, GroupState, LeaveCause, MemberId,
+    AppendRefused, CommitPartition, CommitTopic, GenerationId, GroupAnswer, GroupEvent,
+    GroupRequest, GroupSettings, GroupState, LeaveCause, MemberId, OffsetCommitRequest,
     RebalanceCause,
 };
-use highwater_types::{ErrorCode, Millis, Offset};
+use highwater_types::{ErrorCode, LeaderEpoch, Millis, Offset, PartitionIndex, TopicId, TopicName};
 
 use crate::support::{Vary as _, World, join, protocol};
 
@@ -367,4 +368,63 @@ fn a_member_that_knows_its_id_outlives_its_connection() {
     assert_eq!(world.answer(lost), None, "nobody is there to be answered");
     let again = world.join_now(join().of(&ids[0]));
     assert_eq!(again.error, ErrorCode::NONE);
+}
+
+#[test]
+fn a_group_of_offsets_alone_is_empty_and_can_be_joined() {
+    let mut world = World::new();
+    let id = world.send(GroupRequest::OffsetCommit(OffsetCommitRequest {
+        group_id: "g".into(),
+        generation_id: GenerationId::NONE,
+        member_id: MemberId::default(),
+        instance_id: None,
+        retention: None,
+        topics: vec![CommitTopic {
+            name: TopicName::new("t").unwrap(),
+            topic_id: TopicId::ZERO,
+            partitions: vec![CommitPartition {
+                partition: PartitionIndex::new(0),
+                offset: Offset::new(5),
+                leader_epoch: LeaderEpoch::NONE,
+                metadata: "".into(),
+            }],
+        }],
+        knows_member_epochs: false,
+    }));
+    assert!(matches!(
+        world.answer(id),
+        Some(GroupAnswer::OffsetCommit(_))
+    ));
+    let described = world.describe();
+    assert_eq!(
+        (described.state, &*described.protocol_type),
+        (GroupState::Empty, "")
+    );
+    let id = world.pending();
+    assert!(
+        world.log.groups().is_empty(),
+        "as in Kafka, as the group is not new"
+    );
+    let first = world.join(join().of(&id));
+    let generation = world.joined(first).generation_id;
+    assert_eq!(generation, GenerationId::new(1));
+    world.sync_all(std::slice::from_ref(&id), generation);
+}
+
+#[test]
+fn a_reason_is_kept_only_as_long_as_clients_make_it() {
+    let mut world = World::new();
+    let (ids, _) = world.stable(1);
+    let mut request = join().of(&ids[0]);
+    request.reason = Some("\u{e4}".repeat(300).into());
+    world.join(request);
+    let of = |it: &GroupEvent| match it {
+        GroupEvent::RebalanceBegan {
+            cause: RebalanceCause::LeaderRejoined { reason, .. },
+            ..
+        } => reason.clone(),
+        _ => None,
+    };
+    let reason = world.events.iter().rev().find_map(of).unwrap();
+    assert_eq!(reason.len(), 254, "whole characters");
 }

@@ -198,7 +198,7 @@ fn that_a_group_is_empty_is_recorded_and_tried_again_when_refused() {
     let (ids, generation) = world.stable(1);
     world.log.refuse = Some(AppendRefused::TooFewInSync);
     let answer = world.leave(&[(ids[0].as_str(), None)]);
-    assert_eq!(answer.members[0].error, ErrorCode::NONE);
+    assert_eq!(answer.error, ErrorCode::COORDINATOR_NOT_AVAILABLE);
     assert_eq!(world.state(), GroupState::Empty);
     assert_eq!(world.log.newest_group().generation, generation.raw());
     world.advance(2_500);
