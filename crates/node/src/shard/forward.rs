@@ -16,6 +16,7 @@ use highwater_protocol::{Request, Response};
 use highwater_types::{ErrorCode, Millis, Mono, NodeId, Now, TopicId, TopicName, Uuid};
 
 use super::describe::is_internal;
+use super::lifecycle::ToApply;
 use super::requests::{TO_CONTROLLER, push_answer};
 use super::{Effects, Shard};
 use crate::authorizer::{Operation, Resource};
@@ -104,10 +105,10 @@ struct Held {
 }
 
 impl Held {
-    fn is_caught_up(&self, image: &MetadataImage) -> bool {
-        self.topics
-            .iter()
-            .all(|id| image.topic(*id).is_some() == self.there)
+    fn is_caught_up(&self, image: &MetadataImage, to_apply: &ToApply) -> bool {
+        let caught_up =
+            |id: &TopicId| image.topic(*id).is_some() == self.there && !to_apply.contains(*id);
+        self.topics.iter().all(caught_up)
     }
 }
 
@@ -317,9 +318,9 @@ impl<D: Disk> Shard<D> {
 
     /// Gives the answers whose time has come: the metadata has caught up, or never mind.
     pub(crate) fn give_held_answers(&mut self, now: Now, out: &mut Effects<D>) {
-        let image = &self.image;
+        let (image, to_apply) = (&self.image, &self.lifecycle.to_apply);
         self.serve.forwarding.held.retain(|held| {
-            let give = held.is_caught_up(image) || held.deadline <= now.mono;
+            let give = held.is_caught_up(image, to_apply) || held.deadline <= now.mono;
             if give {
                 let answer = Answer::bytes(held.body.clone());
                 out.push(Effect::Answer {

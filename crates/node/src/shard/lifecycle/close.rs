@@ -19,6 +19,7 @@ impl<D: Disk> Shard<D> {
             return;
         }
         self.lifecycle.phase = Phase::Closing;
+        self.lifecycle.to_apply.clear();
         for (dir, found) in std::mem::take(&mut self.lifecycle.found) {
             // No image has decided about it: it stays as it was found.
             self.note_not_opened(dir);

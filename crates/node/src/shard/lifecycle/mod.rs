@@ -1,6 +1,7 @@
 //! Logs from the first image to the last flush: found, made, opened, flushed, retained, deleted,
 //! closed.
 
+mod apply;
 mod close;
 mod delete;
 pub(crate) mod dirs;
@@ -15,6 +16,7 @@ use std::path::PathBuf;
 use highwater_disk::Disk;
 use highwater_types::{Mono, Now, TopicIdPartition, TopicPartition};
 
+pub(crate) use self::apply::ToApply;
 use self::delete::DelayedRemoval;
 pub use self::delete::Removal;
 use self::flush::SyncRequest;
@@ -32,6 +34,8 @@ pub struct LifecycleState<D: Disk> {
     found: Vec<(LogDirNumber, FoundLog)>,
     /// Directories of deleted logs that the last run did not get to remove.
     leftovers: Vec<(LogDirNumber, Vec<PathBuf>)>,
+    /// What of the image the partitions do not follow yet.
+    pub(crate) to_apply: ToApply,
     /// Logs that wait for a place among the open jobs of their directory.
     to_open: VecDeque<OpenRequest>,
     /// New logs whose name another topic's directory still has, and when each is tried again.
@@ -79,7 +83,7 @@ enum Phase {
 }
 
 impl<D: Disk> LifecycleState<D> {
-    pub(crate) const fn new(
+    pub(crate) fn new(
         found: Vec<(LogDirNumber, FoundLog)>,
         leftovers: Vec<(LogDirNumber, Vec<PathBuf>)>,
     ) -> Self {
@@ -87,6 +91,7 @@ impl<D: Disk> LifecycleState<D> {
             phase: Phase::Waiting,
             found,
             leftovers,
+            to_apply: ToApply::default(),
             to_open: VecDeque::new(),
             name_taken: Vec::new(),
             opening: BTreeMap::new(),
@@ -120,6 +125,7 @@ impl<D: Disk> Shard<D> {
             lifecycle.next_producer_check,
             self.flush_deadline(),
             self.next_open_retry(),
+            lifecycle.to_apply.is_waiting().then_some(Mono::START),
         ]
         .into_iter()
         .flatten()
@@ -127,6 +133,11 @@ impl<D: Disk> Shard<D> {
     }
 
     pub(crate) fn lifecycle_tick(&mut self, now: Now, out: &mut Effects<D>) {
+        if self.lifecycle.to_apply.is_waiting() {
+            self.apply_some(now, out);
+            self.start_open_jobs(now, out);
+            self.note_if_loaded(out);
+        }
         self.remove_what_is_due(now, out);
         self.flush_what_is_due(now, out);
         self.retry_opens(now, out);
