@@ -2,9 +2,11 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
+use crate::group_args::GroupCommand;
+
 /// A Kafka-compatible replicated log in one binary.
 #[derive(Debug, Parser)]
-#[command(name = "highwater", version, disable_help_subcommand = true)]
+#[command(name = "highwater", version)]
 pub(crate) struct Cli {
     /// How results are printed.
     #[arg(long, global = true, value_enum, default_value_t = Output::Table)]
@@ -35,6 +37,9 @@ pub(crate) enum Command {
     Produce(ProduceArgs),
     /// Print the records of a topic; waits for more until it is stopped.
     Consume(ConsumeArgs),
+    /// List, describe, move and delete consumer groups.
+    #[command(subcommand)]
+    Group(GroupCommand),
     /// Look at the cluster.
     #[command(subcommand)]
     Cluster(ClusterCommand),
@@ -119,9 +124,29 @@ pub(crate) struct Bootstrap {
         long,
         value_name = "HOST:PORT",
         env = "HIGHWATER_BOOTSTRAP",
-        default_value = "127.0.0.1:9092"
+        default_value = "127.0.0.1:9092",
+        value_parser = addresses
     )]
     pub(crate) bootstrap: String,
+}
+
+/// Addresses as `--bootstrap` takes them. Only their form is looked at.
+fn addresses(text: &str) -> Result<String, String> {
+    let is_address = |address: &str| {
+        let parts = address.rsplit_once(':');
+        parts.is_some_and(|(host, port)| {
+            !host.is_empty()
+                && !host.contains(['/', ' '])
+                && port.parse().is_ok_and(|it: u16| it > 0)
+        })
+    };
+    let mut all = text.split(',').map(str::trim).filter(|it| !it.is_empty());
+    let expected = "HOST:PORT is expected, such as 127.0.0.1:9092 or [::1]:9092";
+    match all.clone().find(|address| !is_address(address)) {
+        Some(bad) => Err(format!("{bad}: {expected}")),
+        None if all.next().is_none() => Err(expected.to_owned()),
+        None => Ok(text.to_owned()),
+    }
 }
 
 #[derive(Debug, Subcommand)]
@@ -131,10 +156,10 @@ pub(crate) enum TopicCommand {
         /// Its name.
         topic: String,
         /// Its number of partitions [default: the broker's num.partitions].
-        #[arg(long, short, value_name = "N")]
+        #[arg(long, short, value_name = "N", allow_negative_numbers = true)]
         partitions: Option<i32>,
         /// Replicas of each partition [default: the broker's default.replication.factor].
-        #[arg(long, short, value_name = "N")]
+        #[arg(long, short, value_name = "N", allow_negative_numbers = true)]
         replication_factor: Option<i16>,
         /// One config of the topic. May be repeated.
         #[arg(long, short, value_name = "KEY=VALUE")]
@@ -174,13 +199,18 @@ pub(crate) struct ProduceArgs {
     #[command(flatten)]
     pub(crate) at: Bootstrap,
     /// Send everything to this partition [default: by key, or evenly].
-    #[arg(long, short, value_name = "N")]
+    #[arg(long, short, value_name = "N", allow_negative_numbers = true)]
     pub(crate) partition: Option<i32>,
     /// What stands between key and value in a line [default: lines have no keys].
     #[arg(long, value_name = "TEXT")]
     pub(crate) key_separator: Option<String>,
     /// Who must have a record before it counts as sent: 0, 1 or all.
-    #[arg(long, value_name = "ACKS", default_value = "all")]
+    #[arg(
+        long,
+        value_name = "ACKS",
+        default_value = "all",
+        allow_negative_numbers = true
+    )]
     pub(crate) acks: String,
     /// none, gzip, snappy, lz4 or zstd.
     #[arg(long, value_name = "CODEC", default_value = "none")]
@@ -192,21 +222,27 @@ pub(crate) struct ProduceArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ConsumeArgs {
-    /// The topic.
-    pub(crate) topic: String,
+    /// The topics.
+    #[arg(required = true, value_name = "TOPIC")]
+    pub(crate) topics: Vec<String>,
     #[command(flatten)]
     pub(crate) at: Bootstrap,
-    /// Begin with the oldest record [default: with records to come].
+    /// Be a member of this consumer group: read the partitions that it deals out, each from where
+    /// the group stands, and commit what was read.
+    #[arg(long, short, value_name = "GROUP", conflicts_with_all = ["partition", "offset"])]
+    pub(crate) group: Option<String>,
+    /// Begin with the oldest record [default: with records to come]; in a group only where it has
+    /// not committed yet.
     #[arg(long, conflicts_with = "offset")]
     pub(crate) from_beginning: bool,
-    /// Only these partitions. May be repeated [default: all].
-    #[arg(long, short, value_name = "N")]
+    /// Only these partitions, of each topic. May be repeated [default: all].
+    #[arg(long, short, value_name = "N", allow_negative_numbers = true)]
     pub(crate) partition: Vec<i32>,
     /// Begin at this offset, at `earliest` or at `latest`.
     #[arg(long, value_name = "OFFSET", allow_hyphen_values = true)]
     pub(crate) offset: Option<String>,
     /// Stop after this many records.
-    #[arg(long, short = 'n', value_name = "N")]
+    #[arg(long, short = 'n', value_name = "N", allow_negative_numbers = true)]
     pub(crate) max_messages: Option<u64>,
     /// Stop at the end instead of waiting for more.
     #[arg(long, short = 'e')]
@@ -302,6 +338,7 @@ pub(crate) enum SimCommand {
     /// Run one random simulation.
     Seed {
         /// Its seed.
+        #[arg(allow_negative_numbers = true)]
         seed: u64,
     },
 }

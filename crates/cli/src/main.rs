@@ -3,9 +3,11 @@
 mod args;
 mod client_commands;
 mod format;
+mod group_args;
 mod log_commands;
 mod log_dump;
 mod log_verify;
+mod moment;
 mod node_settings;
 mod output;
 mod placing;
@@ -29,6 +31,7 @@ fn main() -> ExitCode {
         Command::Topic(command) => client_commands::topic::run(command, output),
         Command::Produce(args) => client_commands::produce::run(args, output),
         Command::Consume(args) => client_commands::consume::run(args, output),
+        Command::Group(command) => client_commands::group::run(command, output),
         Command::Cluster(command) => client_commands::cluster::run(command, output),
         Command::Log(command) => log_commands::run(command, output),
         Command::Sim(args) => sim::run(args, output),
@@ -42,7 +45,14 @@ fn main() -> ExitCode {
                 output::complain(&usage.to_string());
                 return ExitCode::from(2);
             }
-            output::complain(&format!("{why:#}"));
+            // What is read or sent has words of its own; what is printed has not.
+            let unprinted = why.is::<io::Error>();
+            let what = if unprinted {
+                "cannot write the output: "
+            } else {
+                ""
+            };
+            output::complain(&format!("{what}{why:#}"));
             ExitCode::FAILURE
         }
     }

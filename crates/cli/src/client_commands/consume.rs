@@ -2,6 +2,8 @@ use std::collections::BTreeMap;
 use std::io::Write;
 
 use anyhow::{anyhow, bail};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use highwater_client::{
     Client, ClientError, Consumer, ConsumerConfig, IsolationLevel, OffsetReset, OffsetSpec,
     PartitionName, StartAt,
@@ -18,8 +20,14 @@ use crate::output::{self, Usage};
 /// How long one wait for records takes before the ends are looked at again.
 const POLL: Millis = Millis::new(1_000);
 
+/// Start and end of partitions.
+pub(super) type Ends = BTreeMap<PartitionName, (Offset, Offset)>;
+
 /// `consume TOPIC`: prints records until it is stopped, or has enough.
 pub(crate) fn run(args: ConsumeArgs, output: Output) -> anyhow::Result<()> {
+    if let Some(group) = &args.group {
+        return super::consume_group::run(&args, group, output);
+    }
     let start = start_at(&args)?;
     let config = consumer_config(&args, start)?;
     block_on(consume(&args, start, config, output))
@@ -61,10 +69,14 @@ fn consumer_config(args: &ConsumeArgs, start: StartAt) -> anyhow::Result<Consume
             .set(&key, &value)
             .map_err(|why| anyhow!(Usage(why.to_string())))?;
         if !known {
-            return Err(Usage(format!("--property {key}: no consumer has such a key")).into());
+            return Err(no_such_key(&key).into());
         }
     }
     Ok(config)
+}
+
+pub(super) fn no_such_key(key: &str) -> Usage {
+    Usage(format!("--property {key}: no consumer has such a key"))
 }
 
 async fn consume(
@@ -74,7 +86,10 @@ async fn consume(
     output: Output,
 ) -> anyhow::Result<()> {
     let client = connect(&args.at).await?;
-    let partitions = partitions(&client, args).await?;
+    let mut partitions = Vec::new();
+    for topic in &args.topics {
+        partitions.extend(partitions_of(&client, topic, &args.partition).await?);
+    }
     let ends = if args.exit_at_end {
         ends(&client, &partitions, config.isolation_level).await?
     } else {
@@ -86,9 +101,13 @@ async fn consume(
     }
     let mut left = args.max_messages.unwrap_or(u64::MAX);
     let mut out = output::stdout();
-    while left > 0 && !(args.exit_at_end && at_end(&consumer, &ends)) {
-        for records in consumer.poll(POLL).await.map_err(in_words)? {
-            let partition = records.partition;
+    // An offset behind the end is not the end: the brokers are asked once whether it can be.
+    let mut is_sure = !starts_behind(start, &ends);
+    while left > 0 && !(args.exit_at_end && is_sure && at_end(&consumer, &ends)) {
+        let polled = consumer.poll(POLL).await.map_err(in_words)?;
+        is_sure = true;
+        for records in polled {
+            let place = (records.topic.as_str(), records.partition);
             for batch in &records.batches {
                 let time = batch.header().attributes.timestamp_type();
                 let from = records.from;
@@ -98,7 +117,7 @@ async fn consume(
                         break;
                     }
                     left -= 1;
-                    print(&mut out, args, partition, time, &record, output)?;
+                    print(&mut out, args, place, time, &record, output)?;
                 }
             }
         }
@@ -107,45 +126,46 @@ async fn consume(
     Ok(())
 }
 
-async fn partitions(client: &Client, args: &ConsumeArgs) -> anyhow::Result<Vec<PartitionName>> {
-    let topics = client
-        .describe_topics(Some(std::slice::from_ref(&args.topic)))
-        .await?;
-    let topic = topics.into_iter().find(|topic| topic.name == args.topic);
+/// The partitions of a topic that are `named`, or all.
+pub(super) async fn partitions_of(
+    client: &Client,
+    name: &str,
+    named: &[i32],
+) -> anyhow::Result<Vec<PartitionName>> {
+    let names = [name.to_owned()];
+    let topics = client.describe_topics(Some(&names)).await?;
+    let topic = topics.into_iter().find(|topic| topic.name == name);
     let Some(topic) = topic.filter(|it| it.error != ErrorCode::UNKNOWN_TOPIC_OR_PARTITION) else {
         bail!(
-            "there is no topic {}: make it with `highwater topic create`, or produce to it first",
-            args.topic
+            "there is no topic {name}: make it with `highwater topic create`, or produce to it \
+             first"
         );
     };
     if topic.error.is_error() {
-        bail!("cannot read topic {}: {}", args.topic, topic.error);
+        bail!("cannot read topic {name}: {}", topic.error);
     }
     let all: Vec<PartitionIndex> = topic.partitions.iter().map(|it| it.index).collect();
-    let named: Vec<PartitionIndex> = args
-        .partition
+    let named: Vec<PartitionIndex> = named
         .iter()
         .map(|&number| PartitionIndex::new(number))
         .collect();
     if let Some(missing) = named.iter().find(|partition| !all.contains(partition)) {
         let count = all.len();
-        bail!(
-            "there is no partition {}-{missing}: the topic has {count}, from 0",
-            args.topic
-        );
+        bail!("there is no partition {name}-{missing}: the topic has {count}, from 0");
     }
     let wanted = if named.is_empty() { all } else { named };
     Ok(wanted
         .into_iter()
-        .map(|partition| (args.topic.clone(), partition))
+        .map(|partition| (name.to_owned(), partition))
         .collect())
 }
 
-async fn ends(
+/// Start and end of each partition now.
+pub(super) async fn ends(
     client: &Client,
     partitions: &[PartitionName],
     isolation: IsolationLevel,
-) -> Result<BTreeMap<PartitionName, (Offset, Offset)>, ClientError> {
+) -> Result<Ends, ClientError> {
     let mut ends = BTreeMap::new();
     let specs = |spec| {
         partitions
@@ -178,23 +198,32 @@ fn in_words(why: ClientError) -> anyhow::Error {
     }
 }
 
+/// Whether reading begins behind what was there at the beginning.
+fn starts_behind(start: StartAt, ends: &Ends) -> bool {
+    let StartAt::Offset(offset) = start else {
+        return false;
+    };
+    ends.values().any(|(_, last)| offset > *last)
+}
+
 /// Whether everything that was there at the beginning has been read.
-fn at_end(consumer: &Consumer, ends: &BTreeMap<PartitionName, (Offset, Offset)>) -> bool {
+fn at_end(consumer: &Consumer, ends: &Ends) -> bool {
     ends.iter().all(|(partition, (start, last))| {
         start >= last || consumer.position(partition).is_some_and(|at| at >= *last)
     })
 }
 
-fn print(
+/// Prints one record of a topic's partition.
+pub(super) fn print(
     out: &mut impl Write,
     args: &ConsumeArgs,
-    partition: PartitionIndex,
+    (topic, partition): (&str, PartitionIndex),
     time: TimestampType,
     record: &Record<'_>,
     output: Output,
 ) -> anyhow::Result<()> {
     if output == Output::Json {
-        writeln!(out, "{}", to_json(args, partition, record))?;
+        writeln!(out, "{}", to_json(topic, partition, record))?;
         return Ok(());
     }
     let separator = args.key_separator.as_bytes();
@@ -233,19 +262,28 @@ fn headers_text(record: &Record<'_>) -> Vec<u8> {
     }
 }
 
-fn to_json(args: &ConsumeArgs, partition: PartitionIndex, record: &Record<'_>) -> Value {
+/// A record as JSON. Keys and values that are no UTF-8 come as base64 besides: no text can hold
+/// them.
+fn to_json(topic: &str, partition: PartitionIndex, record: &Record<'_>) -> Value {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let headers: Vec<Value> = record
         .headers()
         .map(|(key, value)| json!({ "key": text(key), "value": value.map(text) }))
         .collect();
-    json!({
-        "topic": args.topic,
+    let mut told = json!({
+        "topic": topic,
         "partition": partition.raw(),
         "offset": record.offset.raw(),
         "timestamp": record.timestamp.raw(),
         "key": record.key.map(text),
         "value": record.value.map(text),
         "headers": headers,
-    })
+    });
+    for (name, bytes) in [("key_base64", record.key), ("value_base64", record.value)] {
+        let binary = bytes.filter(|bytes| std::str::from_utf8(bytes).is_err());
+        if let (Some(bytes), Some(told)) = (binary, told.as_object_mut()) {
+            told.insert(name.to_owned(), json!(BASE64.encode(bytes)));
+        }
+    }
+    told
 }

@@ -2,6 +2,8 @@
 
 pub(crate) mod cluster;
 pub(crate) mod consume;
+mod consume_group;
+pub(crate) mod group;
 pub(crate) mod produce;
 mod replicas;
 pub(crate) mod topic;
