@@ -297,6 +297,16 @@ fn a_missing_or_wrong_transaction_index_is_rebuilt() {
                 Some(&before),
                 "{name} {clean} without snapshots: {report}"
             );
+            // Nor does a snapshot tell that there were transactions.
+            let mut log = without(name, ".txnindex");
+            log.files
+                .retain(|path, _| path.extension().is_none_or(|it| it != "snapshot"));
+            let (_, report, disk) = open(&log, clean);
+            assert_eq!(
+                disk.files().get(&path),
+                Some(&before),
+                "{name} {clean} without snapshots: {report}"
+            );
         }
     }
 }
