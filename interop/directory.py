@@ -15,6 +15,7 @@ import tempfile
 import time
 
 import confluent_kafka as ck
+import dump
 import wire
 from batches import batch
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
@@ -448,6 +449,30 @@ class Exchange:
 
         self.served_by(self.directory.kafka, end, work)
 
+    def rebuilt(self):
+        """Highwater makes anew what the logs tell: indexes, transaction indexes, producers."""
+        lost = (".index", ".timeindex", ".txnindex", ".snapshot")
+        for folder in os.listdir(self.directory.data):
+            path = os.path.join(self.directory.data, folder)
+            if folder.startswith("__") or not os.path.isdir(path):
+                continue
+            for name in os.listdir(path):
+                if name.endswith(lost):
+                    os.remove(os.path.join(path, name))
+
+        def work():
+            same(self.known, state(self.bootstrap))
+            self.go_on()
+            self.remember(1)
+
+        self.served_by(self.directory.highwater, Server.stop, work)
+
+    def dumped(self):
+        """Every file, by both."""
+        kinds = (".log", ".index", ".timeindex", ".snapshot", ".txnindex", ".checkpoint")
+        directory = self.directory
+        dump.compare(directory.data, directory.binary, directory.libs, kinds)
+
     def of_kafka(self):
         """The way of a directory that Apache Kafka made: names and steps."""
         yield "Apache Kafka fills a directory and stops", self.kafka_fills
@@ -467,6 +492,7 @@ class Exchange:
             "Apache Kafka opens what highwater left at kill -9, reads all, writes, stops",
             lambda: self.kafka_takes_over(Server.stop),
         )
+        yield "both dump every file alike, after Apache Kafka", self.dumped
 
     def of_highwater(self):
         """The way of a directory that highwater made: names and steps."""
@@ -479,6 +505,8 @@ class Exchange:
             "highwater takes its directory back, serves the same, writes, stops",
             lambda: self.highwater_takes_over(Server.stop),
         )
+        yield "highwater makes lost indexes and snapshots anew, serves the same", self.rebuilt
+        yield "both dump every file alike, after highwater", self.dumped
 
 
 def main():
