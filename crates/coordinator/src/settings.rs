@@ -3,7 +3,8 @@ use highwater_types::Millis;
 /// What configuration says about groups.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GroupSettings {
-    /// `group.initial.rebalance.delay.ms`: how long the first join of an empty group waits for more.
+    /// `group.initial.rebalance.delay.ms`: how long the first join of an empty group waits for
+    /// more.
     pub initial_rebalance_delay: Millis,
     /// `group.min.session.timeout.ms`.
     pub session_timeout_min: Millis,

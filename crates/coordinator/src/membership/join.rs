@@ -298,12 +298,11 @@ pub(super) fn bounded_reason(reason: Option<&Arc<str>>) -> Option<Arc<str>> {
 
 /// Kafka's form: the client id, or the instance id of a static member, a dash, a random uuid.
 fn new_member_id(step: &mut Step<'_>, caller: &MemberCaller, request: &JoinRequest) -> MemberId {
-    let name = request
-        .instance_id
-        .as_ref()
-        .map_or(caller.client_id.as_ref(), |it| it.as_str());
-    let name = name
-        .get(..name.floor_char_boundary(TEXT_BYTES_MAX))
-        .unwrap_or(name);
+    let name = match &request.instance_id {
+        Some(instance_id) => instance_id.as_str(),
+        None => &caller.client_id,
+    };
+    let end = name.floor_char_boundary(TEXT_BYTES_MAX);
+    let name = name.get(..end).unwrap_or(name);
     MemberId::from(format!("{name}-{}", step.random.uuid_text()))
 }

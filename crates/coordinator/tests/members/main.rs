@@ -1,5 +1,11 @@
 //! Members of groups, through the public interface, with a log in memory that can refuse.
 
+#![allow(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "a test may panic"
+)]
+
 mod joining;
 mod leaving;
 mod limits;
