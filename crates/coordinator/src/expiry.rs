@@ -26,7 +26,9 @@ const NEXT_TURN: Millis = Millis::new(1);
 /// Since when the retention of an offset counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Since {
-    /// Since the group is empty, or if that is not known since the commit.
+    /// Since the group is empty, or since the commit if that is later. Kafka counts from the first
+    /// alone, so that an offset that a tool sets in a group that was empty for long is gone at the
+    /// next look.
     Emptied(WallMs),
     /// Since the commit.
     Commit,
@@ -134,8 +136,9 @@ fn is_expired(commit: &CommittedOffset, since: Since, wall: WallMs, retention: M
         return wall >= at;
     }
     let from = match since {
-        Since::Emptied(at) if at != WallMs::NONE => at,
-        Since::Emptied(_) | Since::Commit => commit.commit_timestamp,
+        // -1 when it is not known.
+        Since::Emptied(at) => at.max(commit.commit_timestamp),
+        Since::Commit => commit.commit_timestamp,
     };
     let age = wall.since(from);
     u64::try_from(age).is_ok_and(|age| age >= retention.as_u64())

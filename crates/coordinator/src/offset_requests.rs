@@ -1,6 +1,6 @@
 //! The requests about offsets: which group each is about, and what its answer depends on.
 
-use highwater_types::{ErrorCode, Now, TopicId, TopicName};
+use highwater_types::{ErrorCode, Now, Offset, TopicId, TopicName};
 
 use crate::answer::GroupAnswer;
 use crate::appender::Appender;
@@ -69,6 +69,10 @@ impl Coordinator {
         let removed_end = self.removed_end;
         let (groups, mut step) = self.split(now, log, out);
         let (after, answer) = match groups.get_mut(&request.group_id) {
+            // Only commits and fetches know a group without a name, as in Kafka.
+            _ if request.group_id.is_empty() => {
+                (Offset::ZERO, delete::refused(ErrorCode::INVALID_GROUP_ID))
+            }
             Some(group) => delete::delete(&mut step, group, caller, request),
             None => (removed_end, delete::refused(ErrorCode::GROUP_ID_NOT_FOUND)),
         };

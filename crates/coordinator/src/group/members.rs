@@ -25,7 +25,8 @@ pub(crate) struct Members {
     pub(crate) protocol_name: Option<Arc<str>>,
     /// Invariant: a member, and there is one as long as there are members.
     pub(crate) leader: Option<MemberId>,
-    by_id: BTreeMap<MemberId, Member>,
+    /// Boxed, as most groups have few members and a tree's node has place for eleven.
+    by_id: BTreeMap<MemberId, Box<Member>>,
     /// Invariant: exactly the members with an instance id.
     by_instance: BTreeMap<InstanceId, MemberId>,
     /// Ids that were given out and not used yet. Invariant: none of them is a member.
@@ -125,7 +126,7 @@ impl Members {
     }
 
     pub(crate) fn get(&self, id: &MemberId) -> Option<&Member> {
-        self.by_id.get(id)
+        self.by_id.get(id).map(Box::as_ref)
     }
 
     pub(crate) fn contains(&self, id: &MemberId) -> bool {
@@ -142,12 +143,12 @@ impl Members {
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&MemberId, &Member)> {
-        self.by_id.iter()
+        self.by_id.iter().map(|(id, it)| (id, it.as_ref()))
     }
 
     /// All members, to change what no other field counts: not their protocols, instance or wait.
     pub(crate) fn values_mut(&mut self) -> impl Iterator<Item = &mut Member> {
-        self.by_id.values_mut()
+        self.by_id.values_mut().map(Box::as_mut)
     }
 
     pub(crate) fn ids(&self) -> Vec<MemberId> {
@@ -235,7 +236,7 @@ impl Members {
         self.pending.remove(&id);
         self.joining += usize::from(member.waits_for_join());
         self.count_offers(&member.protocols);
-        self.by_id.insert(id, member);
+        self.by_id.insert(id, Box::new(member));
     }
 
     /// Takes out a member or a pending one. The first of the others leads then, if it did.
@@ -253,7 +254,7 @@ impl Members {
         if self.is_leader(id) {
             self.leader = self.by_id.keys().next().cloned();
         }
-        Some(member)
+        Some(*member)
     }
 
     /// Gives a static member a new id. It keeps everything but its wait.
@@ -288,13 +289,13 @@ impl Members {
     }
 
     pub(crate) fn get_mut(&mut self, id: &MemberId) -> Option<&mut Member> {
-        self.by_id.get_mut(id)
+        self.by_id.get_mut(id).map(Box::as_mut)
     }
 
     /// Makes sure that the leader is one who has joined, if anybody has. Gives whether one is.
     pub(crate) fn elect_joined_leader(&mut self) -> bool {
         let leader = self.leader.as_ref().and_then(|id| self.by_id.get(id));
-        if leader.is_some_and(Member::waits_for_join) {
+        if leader.is_some_and(|it| it.waits_for_join()) {
             return true;
         }
         let joined = self.by_id.iter().find(|(_, it)| it.waits_for_join());

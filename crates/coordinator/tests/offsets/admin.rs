@@ -45,6 +45,18 @@ fn trap_27_offsets_in_use_are_not_deleted_and_others_are() {
 }
 
 #[test]
+fn a_group_without_a_name_commits_and_reads_but_deletes_no_offsets() {
+    let mut world = World::new();
+    assert_eq!(world.commit("", "orders", 0, 5), ErrorCode::NONE);
+    world.reload();
+    assert_eq!(world.fetch("", "orders", 0), 5);
+    let refused = world.delete_offsets("", "orders", &[0]);
+    assert_eq!(refused.error, ErrorCode::INVALID_GROUP_ID);
+    assert_eq!(world.delete_group("").error, ErrorCode::NONE);
+    assert_eq!(world.fetch("", "orders", 0), -1);
+}
+
+#[test]
 fn trap_27_a_group_of_offsets_only_is_dead_without_them() {
     let mut world = World::new();
     world.commit("g", "orders", 0, 5);

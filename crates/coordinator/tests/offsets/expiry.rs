@@ -41,6 +41,25 @@ fn kip_211_offsets_of_an_empty_group_count_from_when_it_became_empty() {
 }
 
 #[test]
+fn an_offset_that_is_reset_in_a_group_long_empty_stays() {
+    let mut world = World::new();
+    let (generation_id, member_id) = world.member_of("g", &["orders"]);
+    world.commit_with(OffsetCommitRequest {
+        generation_id,
+        member_id: member_id.clone(),
+        ..simple("g", &[("orders", 0, 5), ("orders", 1, 6)])
+    });
+    world.leave("g", &member_id);
+    world.age(RETENTION);
+    world.commit("g", "orders", 0, 2);
+    world.look_for_old_offsets();
+    assert_eq!(world.fetch_all("g"), [("orders".to_owned(), 0, 2)]);
+    world.age(RETENTION);
+    world.look_for_old_offsets();
+    assert_eq!(world.list(), [""; 0]);
+}
+
+#[test]
 fn go_01_nothing_expires_while_a_rebalance_runs() {
     let mut world = World::new();
     let (generation_id, member_id) = world.member_of("g", &["orders"]);

@@ -91,11 +91,13 @@ pub(crate) struct World {
     pub(crate) events: Vec<(String, GroupEvent)>,
     pub(crate) answers: BTreeMap<RequestId, (Offset, GroupAnswer)>,
     next_id: u64,
+    /// How often it was loaded. Each life has its own chance, or member ids would come again.
+    lives: u8,
 }
 
-/// A coordinator that has replayed the first `count` entries.
-pub(crate) fn replayed(settings: &GroupSettings, entries: &[Entry]) -> Coordinator {
-    let mut coordinator = Coordinator::new(Arc::new(settings.clone()), [7; 32]);
+/// A coordinator that has replayed these entries.
+pub(crate) fn replayed(settings: &GroupSettings, seed: u8, entries: &[Entry]) -> Coordinator {
+    let mut coordinator = Coordinator::new(Arc::new(settings.clone()), [seed; 32]);
     for (offset, entry) in (0..).zip(entries) {
         replay_entry(&mut coordinator, Offset::new(offset), entry);
     }
@@ -156,6 +158,7 @@ impl World {
             events: Vec::new(),
             answers: BTreeMap::new(),
             next_id: 0,
+            lives: 0,
         };
         world.reload();
         world
@@ -163,7 +166,8 @@ impl World {
 
     /// The coordinator moves away and back: all that is left is the log.
     pub(crate) fn reload(&mut self) {
-        self.coordinator = replayed(&self.settings, &self.log.entries);
+        self.lives = self.lives.wrapping_add(1);
+        self.coordinator = replayed(&self.settings, self.lives, &self.log.entries);
         let mut out = Vec::new();
         self.coordinator.loaded(self.now, &mut self.log, &mut out);
         self.take(out);
