@@ -308,3 +308,20 @@ fn a_hundred_members_settle_in_one_round() {
     assert_eq!(world.state(), GroupState::Stable);
     assert_eq!(world.log.end(), Offset::new(2));
 }
+
+#[test]
+fn an_assignment_that_was_not_completed_is_taken_back() {
+    let mut world = World::new();
+    let (ids, _) = world.stable(2);
+    for id in &ids {
+        world.join(join().of(id).says("more"));
+    }
+    assert_eq!(world.state(), GroupState::CompletingRebalance);
+    world.join(join().old());
+    let described = world.describe();
+    assert_eq!(described.state, GroupState::PreparingRebalance);
+    assert!(
+        described.members.iter().all(|it| it.assignment.is_empty()),
+        "{described:?}"
+    );
+}
