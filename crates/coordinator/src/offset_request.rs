@@ -106,7 +106,8 @@ pub struct FetchTopic {
 pub struct OffsetFetchAnswer {
     /// An error of the whole group; `topics` is empty then.
     pub error: ErrorCode,
-    /// For a request with topics, each of them in its order; else all of the group's, by name.
+    /// For a request with topics, each of them in its order; else all of the group's, by name, with
+    /// the id that the name has now (zero: none).
     pub topics: Vec<FetchedTopic>,
 }
 

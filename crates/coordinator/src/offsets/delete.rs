@@ -101,8 +101,8 @@ fn what_is_there(
     })
 }
 
-/// Writes a tombstone for each of `gone`, and tells the journal. When the log refuses half-way, what
-/// was written holds; nothing of it was answered yet, and the rest can be tried again.
+/// Writes a tombstone for each of `gone`, and tells the journal. When the log refuses half-way,
+/// what was written holds; nothing of it was answered yet, and the rest can be tried again.
 pub(crate) fn take_away(
     step: &mut Step<'_>,
     group: &mut Group,

@@ -72,14 +72,14 @@ fn some(group: Option<&Group>, topic: &FetchTopic, require_stable: bool) -> Fetc
     }
 }
 
-/// Every committed offset, by topic and partition. What was committed for an older topic of the same
-/// name is left out: a tool would take it for an offset of the topic that is there now.
+/// Every committed offset, by topic and partition. What was committed for an older topic of the
+/// same name is left out: a tool would take it for an offset of the topic that is there now.
 fn all(group: &Group, topics: &dyn TopicNames, require_stable: bool) -> Vec<FetchedTopic> {
     let mut fetched: BTreeMap<&TopicName, FetchedTopic> = BTreeMap::new();
     for (name, partition, commit) in group.offsets.iter() {
         let topic = fetched.entry(name).or_insert_with(|| FetchedTopic {
             name: name.clone(),
-            topic_id: topics.id_of(name.as_str()).unwrap_or(commit.topic_id),
+            topic_id: topics.id_of(name.as_str()).unwrap_or(TopicId::ZERO),
             partitions: Vec::new(),
         });
         if require_stable && group.offsets.is_pending(name, partition) {

@@ -32,8 +32,6 @@ pub enum OffsetsCause {
     Committed,
     /// Committed, some of them backwards: reset, or by a consumer that reads again.
     MovedBack,
-    /// Committed by a transaction whose end was seen.
-    TransactionCommitted,
     /// Deleted by request.
     Deleted,
     /// Deleted together with their group, by request.
@@ -77,10 +75,7 @@ impl OffsetsMoved {
     /// Whether usual consumers do this all the time, so that only a trace should hold it.
     #[must_use]
     pub const fn is_usual(&self) -> bool {
-        matches!(
-            self.cause,
-            OffsetsCause::Committed | OffsetsCause::TransactionCommitted
-        )
+        matches!(self.cause, OffsetsCause::Committed)
     }
 
     /// A commit of `moves`.
@@ -168,7 +163,6 @@ impl fmt::Display for OffsetsCause {
         f.write_str(match self {
             Self::Committed => "committed",
             Self::MovedBack => "moved back",
-            Self::TransactionCommitted => "committed by a transaction",
             Self::Deleted => "deleted",
             Self::GroupDeleted => "deleted with the group",
             Self::Expired => "expired",
