@@ -118,7 +118,8 @@ impl Coordinator {
             group.members.assert_invariants();
         }
         let first_look = step.settings.offsets_retention_check_interval;
-        step.timers.set(Timer::OffsetsExpiry, now.mono.plus(first_look));
+        step.timers
+            .set(Timer::OffsetsExpiry, now.mono.plus(first_look));
     }
 
     /// Decides one request.

@@ -288,7 +288,7 @@ impl Members {
         old
     }
 
-    pub(crate) fn get_mut(&mut self, id: &MemberId) -> Option<&mut Member> {
+    pub(crate) fn member_mut(&mut self, id: &MemberId) -> Option<&mut Member> {
         self.by_id.get_mut(id).map(Box::as_mut)
     }
 

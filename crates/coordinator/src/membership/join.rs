@@ -254,7 +254,10 @@ impl Group {
     /// Takes over what a member says of itself when it joins again.
     pub(super) fn update_member(&mut self, member_id: &MemberId, request: JoinRequest) {
         self.members.set_protocols(member_id, request.protocols);
-        let member = self.members.get_mut(member_id).expect("asked of a member");
+        let member = self
+            .members
+            .member_mut(member_id)
+            .expect("asked of a member");
         member.session_timeout = request.session_timeout;
         member.rebalance_timeout = request.rebalance_timeout.unwrap_or(request.session_timeout);
     }

@@ -134,7 +134,7 @@ impl Group {
                 let answer = self.generation_answer(&id);
                 self.answer_join(step, request, answer);
             }
-            if let Some(member) = self.members.get_mut(&id) {
+            if let Some(member) = self.members.member_mut(&id) {
                 member.is_new = false;
             }
             self.touch(step, &id);

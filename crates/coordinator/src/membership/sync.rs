@@ -112,7 +112,7 @@ impl Group {
         };
         step.happened(self, completed);
         for (id, assignment) in assignments {
-            if let Some(member) = self.members.get_mut(&id) {
+            if let Some(member) = self.members.member_mut(&id) {
                 member.assignment = assignment;
             }
             if let Waiting::Sync(request) = self.members.set_waiting(&id, Waiting::No) {
