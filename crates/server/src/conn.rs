@@ -25,8 +25,8 @@ const FRAME_BYTES_PER_SECOND_MIN: u64 = 16 * 1024;
 
 /// How long a connection is looked at that holds memory which others wait for.
 const LOOK_TIME: Millis = Millis::new(5_000);
-/// The same, for one that waits for memory itself: it may be another's fault, but a circle of them
-/// has to end.
+/// How long one may wait for memory while it holds some: then the one that holds the most of it
+/// goes, the oldest first, so that a circle of them ends.
 const STARVING_TIME: Millis = Millis::new(15_000);
 /// A frame must come so fast, while others wait, that what it holds would be filled in this time.
 const FILL_SECONDS: u64 = 20;
@@ -104,6 +104,13 @@ pub(crate) enum Overdue {
     FirstRequest,
     /// A frame comes too slowly (B-05).
     Frame,
+    /// It waits for memory and holds some: one of several that may wait for each other.
+    Starving {
+        /// What it holds, in bytes.
+        held: usize,
+        /// When its frame began.
+        since: Mono,
+    },
 }
 
 impl Conn {
@@ -374,8 +381,8 @@ impl Conn {
     /// Whether a time limit is over.
     pub(crate) fn overdue(&self, now: Mono, settings: &SocketSettings) -> Option<Overdue> {
         let mut state = self.state.borrow_mut();
-        if state.blocks_others(now) {
-            return Some(Overdue::Frame);
+        if let Some(overdue) = state.blocks_others(now) {
+            return Some(overdue);
         }
         if let Some(began) = state.frame_began {
             let age = now.since(began);
@@ -398,28 +405,28 @@ impl Conn {
 
 impl ConnState {
     /// Whether others wait for memory that it holds for a frame which hardly grows.
-    fn blocks_others(&mut self, now: Mono) -> bool {
+    fn blocks_others(&mut self, now: Mono) -> Option<Overdue> {
         let held = self.frames.partial_held();
-        let holds = self.frame_began.is_some() && held > FEW_BYTES;
-        if !holds || !self.frames.is_memory_short() {
+        let holder = self.frame_began.filter(|_| held > FEW_BYTES);
+        let Some(began) = holder.filter(|_| self.frames.is_memory_short()) else {
             self.look = None;
-            return false;
-        }
+            return None;
+        };
         let bytes = self.frames.partial_bytes();
         let (since, before) = *self.look.get_or_insert((now, bytes));
         let span = now.since(since);
-        let patience = if self.starves {
-            STARVING_TIME
-        } else {
-            LOOK_TIME
-        };
-        if span < patience {
-            return false;
+        if self.starves {
+            let since = began;
+            return (span >= STARVING_TIME).then_some(Overdue::Starving { held, since });
+        }
+        if span < LOOK_TIME {
+            return None;
         }
         self.look = None;
         let rate = FRAME_BYTES_PER_SECOND_MIN.max(held as u64 / FILL_SECONDS);
         let due = span.as_u64() / 1000 * rate;
-        (bytes.saturating_sub(before) as u64) < due
+        let came = bytes.saturating_sub(before) as u64;
+        (came < due).then_some(Overdue::Frame)
     }
 
     /// Whether the next frame may go to the core: one answer is in flight at a time (RE-04), but

@@ -1,4 +1,5 @@
 use std::cell::{Cell, RefCell};
+use std::cmp::Reverse;
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -8,7 +9,7 @@ use highwater_node::{
     ConnId, ConnOutput, Connection, Effect, Input, Job, JournalEntry, Level, Machine, MachineId,
     PeerError, Token, run_job,
 };
-use highwater_types::{Mono, NodeId};
+use highwater_types::{Millis, Mono, NodeId};
 use tokio::sync::{Notify, mpsc};
 
 use crate::clock::Clock;
@@ -21,6 +22,9 @@ use crate::quiet::Quiet;
 use crate::settings::SocketSettings;
 use crate::socket::frames::FrameError;
 use crate::socket::outgoing;
+
+/// Between two of those that are closed because all wait for each other's memory.
+const STARVING_PAUSE: Millis = Millis::new(250);
 
 /// One machine on its thread, with the connections that live there.
 ///
@@ -344,6 +348,7 @@ impl Host {
         let now = self.shared.clock.mono();
         let settings = &self.shared.settings;
         let conns: Vec<Rc<Conn>> = self.conns.borrow().values().cloned().collect();
+        let mut starving = None;
         for conn in &conns {
             match conn.overdue(now, settings) {
                 None => continue,
@@ -355,9 +360,25 @@ impl Host {
                     );
                 }
                 Some(Overdue::Frame) => self.complain(conn, "sends a request far too slowly"),
+                Some(Overdue::Starving { held, since }) => {
+                    let this = (held, Reverse(since));
+                    if starving.is_none_or(|(worst, _)| this > worst) {
+                        starving = Some((this, conn));
+                    }
+                    continue;
+                }
             }
             conn.close();
             conn.wake_if_changed();
+        }
+        if let Some((_, conn)) = starving {
+            self.complain(
+                conn,
+                "max.inbound.memory.bytes is used up by requests under way",
+            );
+            conn.close();
+            conn.wake_if_changed();
+            return Some(now.plus(STARVING_PAUSE));
         }
         if conns.is_empty() {
             self.buffers.shrink();
@@ -493,8 +514,9 @@ impl Host {
                 ConnOutput::Mute(span) => conn.mute(self.shared.clock.mono().plus(span)),
                 ConnOutput::Close => conn.close_when_sent(),
                 ConnOutput::Event(entry) => {
+                    let of_client = self.shared.quiet.count(&entry);
                     if let Some(dropped) = self.shared.quiet.allows(self.shared.clock.mono()) {
-                        tracing::warn!(peer = conn.peer, dropped, "{entry}");
+                        tracing::warn!(peer = conn.peer, of_client, dropped, "{entry}");
                     }
                 }
             }

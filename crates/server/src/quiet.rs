@@ -1,9 +1,11 @@
+use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
+use highwater_node::{Happening, JournalEntry};
 use highwater_types::{Millis, Mono};
 
 /// Lets a bounded number of log lines through per second, so that a flood of bad connections
-/// cannot fill the disk with words.
+/// cannot fill the disk with words, and counts what each client was refused.
 #[derive(Debug, Default)]
 pub(crate) struct Quiet(Mutex<Window>);
 
@@ -12,12 +14,35 @@ struct Window {
     began: Mono,
     lines: u32,
     dropped: u64,
+    /// Refused requests by client id; all others together once there are too many names.
+    refused: BTreeMap<String, u64>,
 }
 
 /// Lines that go through in one second.
 const LINES_MAX: u32 = 10;
+/// Client ids that are counted apart.
+const CLIENTS_MAX: usize = 1000;
+/// The name of all others: told client ids have no line ends.
+const OTHERS: &str = "\n";
 
 impl Quiet {
+    /// How many requests of the same client were refused so far, with this one; 0 when the entry
+    /// is about none. Counted whether a line is written or not.
+    pub(crate) fn count(&self, entry: &JournalEntry) -> u64 {
+        let Happening::RequestRefused { client_id, .. } = &entry.happening else {
+            return 0;
+        };
+        let mut window = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let refused = &mut window.refused;
+        let mut name = client_id.as_deref().unwrap_or_default();
+        if refused.len() >= CLIENTS_MAX && !refused.contains_key(name) {
+            name = OTHERS;
+        }
+        let count = refused.entry(name.to_owned()).or_default();
+        *count += 1;
+        *count
+    }
+
     /// Whether a line may be written now, and how many were dropped before it.
     pub(crate) fn allows(&self, now: Mono) -> Option<u64> {
         let mut window = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -36,6 +61,8 @@ impl Quiet {
 
 #[cfg(test)]
 mod tests {
+    use highwater_node::Level;
+
     use super::*;
 
     #[test]
@@ -46,5 +73,30 @@ mod tests {
             .count();
         assert_eq!(through, 10);
         assert_eq!(quiet.allows(Mono::from_micros(2_000_000)), Some(40));
+    }
+
+    #[test]
+    fn c_01_refused_requests_are_counted_by_client_in_bounded_memory() {
+        let quiet = Quiet::default();
+        let refused = |client: &str| {
+            quiet.count(&JournalEntry::warn(Happening::RequestRefused {
+                api_key: 2,
+                api_version: 0,
+                client_id: Some(client.to_owned()),
+                why: "no such version".to_owned(),
+            }))
+        };
+        assert_eq!(
+            (refused("old"), refused("other"), refused("old")),
+            (1, 1, 2)
+        );
+        for number in 0..2 * CLIENTS_MAX {
+            refused(&format!("made up {number}"));
+        }
+        assert_eq!(refused("old"), 3);
+        assert!(refused("yet another") > 1, "all others together");
+        let held = quiet.0.lock().expect("one thread").refused.len();
+        assert!(held <= CLIENTS_MAX + 1, "{held}");
+        assert_eq!(quiet.count(&JournalEntry::text(Level::Info, "hello")), 0);
     }
 }

@@ -11,6 +11,7 @@ mod frames;
 mod memory;
 mod mutations;
 mod names;
+mod starving;
 
 use std::collections::BTreeSet;
 use std::path::Path;

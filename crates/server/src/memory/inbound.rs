@@ -10,12 +10,21 @@ pub(crate) const FEW_BYTES: usize = 4 * 1024;
 /// What a usual request needs at the most, in bytes.
 pub(crate) const USUAL_BYTES: u64 = 128 * 1024;
 
+/// The turns to draw beyond the limit that a connection may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Turn {
+    /// Also the one of those whose whole frame is known to need no more than [`USUAL_BYTES`].
+    Usual,
+    /// The one of all others.
+    Large,
+}
+
 /// The memory that read buffers of all connections may hold together, in bytes.
 ///
 /// A connection that gets nothing pauses its reads; it is woken when memory comes back. So that
 /// half-received frames can never block each other for good, one connection at a time may draw
-/// beyond the limit until its frame is whole, and one more as long as it holds no more than
-/// [`USUAL_BYTES`], so that large frames do not hold up usual ones: the total stays below the
+/// beyond the limit until its frame is whole, and one more whose frame needs no more than
+/// [`USUAL_BYTES`], so that large frames do not hold up usual ones. The total stays below the
 /// limit plus one frame, [`USUAL_BYTES`], and [`FEW_BYTES`] for each connection, so that nothing
 /// starves a small request.
 #[derive(Debug)]
@@ -52,7 +61,12 @@ impl InboundMemory {
 
     /// Takes `bytes` for a connection. `None` when the budget is used up: the caller then
     /// [waits](Self::wait).
-    pub(crate) fn hold(self: &Arc<Self>, share: &Arc<ConnShare>, bytes: u64) -> Option<Held> {
+    pub(crate) fn hold(
+        self: &Arc<Self>,
+        share: &Arc<ConnShare>,
+        bytes: u64,
+        turn: Turn,
+    ) -> Option<Held> {
         let (memory, share) = (Arc::clone(self), Arc::clone(share));
         let mut held = Held {
             memory,
@@ -60,7 +74,7 @@ impl InboundMemory {
             bytes: 0,
             overdraws: Overdraws::default(),
         };
-        held.grow(bytes).then_some(held)
+        held.grow(bytes, turn).then_some(held)
     }
 
     /// The same, but never beyond the limit.
@@ -146,7 +160,7 @@ pub(crate) struct ConnShare {
     used: AtomicU64,
     /// Bytes that the budget refused last.
     refused: AtomicU64,
-    /// Whether it would have held no more than [`USUAL_BYTES`] with them.
+    /// Whether it may take the turn for usual frames.
     refused_usual: AtomicBool,
     paused: AtomicBool,
     wake: Arc<Notify>,
@@ -187,10 +201,10 @@ struct Overdraws {
 
 impl Held {
     /// Takes `more` bytes on top, beyond the limit when nobody else does so. Whether it got them.
-    pub(crate) fn grow(&mut self, more: u64) -> bool {
+    pub(crate) fn grow(&mut self, more: u64, turn: Turn) -> bool {
         if !self.memory.take(more) {
-            if !self.may_overdraw(more) {
-                let usual = self.is_usual_with(more);
+            let usual = turn == Turn::Usual && self.bytes.saturating_add(more) <= USUAL_BYTES;
+            if !self.may_overdraw(usual) {
                 self.share.refused.store(more, Ordering::SeqCst);
                 self.share.refused_usual.store(usual, Ordering::SeqCst);
                 return false;
@@ -202,12 +216,7 @@ impl Held {
         true
     }
 
-    const fn is_usual_with(&self, more: u64) -> bool {
-        self.bytes.saturating_add(more) <= USUAL_BYTES
-    }
-
-    fn may_overdraw(&mut self, more: u64) -> bool {
-        let is_usual = self.is_usual_with(more);
+    fn may_overdraw(&mut self, is_usual: bool) -> bool {
         let mine = &mut self.overdraws;
         if is_usual {
             mine.usual = mine.usual || !self.memory.overdrawn_usual.swap(true, Ordering::SeqCst);
@@ -246,30 +255,50 @@ mod tests {
     fn re_01_only_one_may_draw_beyond_the_limit() {
         let limit = 10 * USUAL_BYTES;
         let (memory, share) = (InboundMemory::new(limit), Arc::default());
-        let first = memory.hold(&share, limit - 10).expect("within the limit");
+        let first = memory
+            .hold(&share, limit - 10, Turn::Large)
+            .expect("within the limit");
         let large = 2 * USUAL_BYTES;
-        let mut over = memory.hold(&share, large).expect("the one overdraft");
-        assert!(memory.hold(&share, large).is_none());
-        assert!(over.grow(10), "who overdraws may go on");
+        let mut over = memory
+            .hold(&share, large, Turn::Large)
+            .expect("the one overdraft");
+        assert!(memory.hold(&share, large, Turn::Large).is_none());
+        assert!(over.grow(10, Turn::Large), "who overdraws may go on");
         assert_eq!(memory.used(), limit + large);
         drop(over);
         assert_eq!(memory.used(), limit - 10);
         drop(first);
         assert_eq!((memory.used(), share.used()), (0, 0));
-        assert!(memory.hold(&share, limit).is_some());
+        assert!(memory.hold(&share, limit, Turn::Large).is_some());
     }
 
     #[test]
     fn re_01_a_usual_request_passes_large_ones_that_stand_still() {
         let limit = 10 * USUAL_BYTES;
         let (memory, share) = (InboundMemory::new(limit), Arc::default());
-        let first = memory.hold(&share, limit).expect("within the limit");
-        let over = memory.hold(&share, limit).expect("the one overdraft");
-        let mut usual = memory.hold(&share, USUAL_BYTES).expect("its own turn");
-        assert!(memory.hold(&share, 1).is_none(), "one at a time");
-        assert!(!usual.grow(1), "it is none of the usual any more");
+        let first = memory
+            .hold(&share, limit, Turn::Large)
+            .expect("within the limit");
+        let over = memory
+            .hold(&share, limit, Turn::Large)
+            .expect("the one overdraft");
+        let mut usual = memory
+            .hold(&share, USUAL_BYTES, Turn::Usual)
+            .expect("its own turn");
+        assert!(
+            memory.hold(&share, 1, Turn::Usual).is_none(),
+            "one at a time"
+        );
+        assert!(
+            !usual.grow(1, Turn::Usual),
+            "it is none of the usual any more"
+        );
         drop(usual);
-        let small = memory.hold(&share, 1);
+        assert!(
+            memory.hold(&share, 1, Turn::Large).is_none(),
+            "not known to be usual"
+        );
+        let small = memory.hold(&share, 1, Turn::Usual);
         assert!(small.is_some());
         assert_eq!(memory.used(), 2 * limit + 1);
         drop((small, first, over));
@@ -283,10 +312,14 @@ mod tests {
     async fn who_holds_more_than_usual_does_not_wait_for_the_usual_turn() {
         let limit = 10 * USUAL_BYTES;
         let (memory, share) = (InboundMemory::new(limit), Arc::<ConnShare>::default());
-        let mut first = memory.hold(&share, limit).expect("within the limit");
+        let mut first = memory
+            .hold(&share, limit, Turn::Large)
+            .expect("within the limit");
         let other = Arc::default();
-        let _over = memory.hold(&other, limit).expect("the one overdraft");
-        assert!(!first.grow(1));
+        let _over = memory
+            .hold(&other, limit, Turn::Large)
+            .expect("the one overdraft");
+        assert!(!first.grow(1, Turn::Usual));
         memory.wait(&share);
         let woken = tokio::time::timeout(Duration::from_millis(20), share.wake().notified());
         assert!(woken.await.is_err(), "nothing came back for it");
@@ -295,7 +328,9 @@ mod tests {
     #[test]
     fn re_01_few_bytes_are_always_there() {
         let (memory, share) = (InboundMemory::new(100), Arc::default());
-        let first = memory.hold(&share, 100).expect("within the limit");
+        let first = memory
+            .hold(&share, 100, Turn::Large)
+            .expect("within the limit");
         assert!(memory.hold_within(&share, 1).is_none());
         let few = memory.hold_few(&share, 4096);
         let turns = (few.overdraws.any, few.overdraws.usual);
@@ -309,9 +344,13 @@ mod tests {
     async fn a_waiter_is_woken_when_memory_comes_back() {
         let limit = 10 * USUAL_BYTES;
         let (memory, share) = (InboundMemory::new(limit), Arc::<ConnShare>::default());
-        let first = memory.hold(&share, limit).expect("within the limit");
-        let _over = memory.hold(&share, limit).expect("the one overdraft");
-        assert!(memory.hold(&share, limit).is_none());
+        let first = memory
+            .hold(&share, limit, Turn::Large)
+            .expect("within the limit");
+        let _over = memory
+            .hold(&share, limit, Turn::Large)
+            .expect("the one overdraft");
+        assert!(memory.hold(&share, limit, Turn::Large).is_none());
         memory.wait(&share);
         let woken = |ms| tokio::time::timeout(Duration::from_millis(ms), share.wake().notified());
         assert!(woken(20).await.is_err(), "nothing came back");

@@ -3,5 +3,5 @@
 mod inbound;
 mod pool;
 
-pub(crate) use inbound::{ConnShare, FEW_BYTES, Held, InboundMemory};
+pub(crate) use inbound::{ConnShare, FEW_BYTES, Held, InboundMemory, Turn};
 pub(crate) use pool::{BufferPool, ReadBuffer, STANDARD_BYTES};

@@ -1,7 +1,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::inbound::USUAL_BYTES;
-use super::{ConnShare, FEW_BYTES, Held, InboundMemory};
+use super::{ConnShare, FEW_BYTES, Held, InboundMemory, Turn};
 
 /// Capacity of a usual read buffer in bytes: a produce request with a batch of 64 KiB fits.
 pub(crate) const STANDARD_BYTES: usize = 128 * 1024;
@@ -48,8 +48,29 @@ impl BufferPool {
         self: &Arc<Self>,
         share: &Arc<ConnShare>,
         capacity: usize,
+        turn: Turn,
     ) -> Option<ReadBuffer> {
-        let held = |bytes: usize| self.memory.hold(share, bytes as u64);
+        self.take_if(capacity, |bytes| {
+            self.memory.hold(share, bytes as u64, turn)
+        })
+    }
+
+    /// The same, but never beyond the budget.
+    pub(crate) fn take_within(
+        self: &Arc<Self>,
+        share: &Arc<ConnShare>,
+        capacity: usize,
+    ) -> Option<ReadBuffer> {
+        self.take_if(capacity, |bytes| {
+            self.memory.hold_within(share, bytes as u64)
+        })
+    }
+
+    fn take_if(
+        self: &Arc<Self>,
+        capacity: usize,
+        held: impl Fn(usize) -> Option<Held>,
+    ) -> Option<ReadBuffer> {
         let pool = Arc::clone(self);
         if let Some(bytes) = self.recycled(capacity) {
             if let Some(held) = held(bytes.capacity()) {
@@ -159,7 +180,7 @@ impl ReadBuffer {
         }
         if let Some(mut bigger) = self.pool.recycled(capacity) {
             let more = bigger.capacity().saturating_sub(before);
-            if !self.held.grow(more as u64) {
+            if !self.held.grow(more as u64, Turn::Large) {
                 self.pool.recycle(bigger);
                 return false;
             }
@@ -168,7 +189,7 @@ impl ReadBuffer {
                 .recycle(std::mem::replace(&mut self.bytes, bigger));
             return true;
         }
-        if !self.held.grow((capacity - before) as u64) {
+        if !self.held.grow((capacity - before) as u64, Turn::Large) {
             return false;
         }
         self.bytes.reserve_exact(capacity - self.bytes.len());
@@ -199,12 +220,16 @@ mod tests {
     #[test]
     fn a_buffer_is_used_again() {
         let (pool, share) = (pool(1 << 20), Arc::default());
-        let mut first = pool.take(&share, STANDARD_BYTES).expect("memory");
+        let mut first = pool
+            .take(&share, STANDARD_BYTES, Turn::Usual)
+            .expect("memory");
         first.bytes_mut().extend_from_slice(b"abc");
         let place = first.as_ref().as_ptr();
         drop(bytes::Bytes::from_owner(first).slice(1..));
         assert_eq!(pool.memory().used(), 0);
-        let second = pool.take(&share, STANDARD_BYTES).expect("memory");
+        let second = pool
+            .take(&share, STANDARD_BYTES, Turn::Usual)
+            .expect("memory");
         assert_eq!(second.as_ref().as_ptr(), place);
         assert!(second.as_ref().is_empty());
         assert_eq!(pool.memory().used(), STANDARD_BYTES as u64);
@@ -213,7 +238,7 @@ mod tests {
     #[test]
     fn growing_keeps_the_bytes_and_is_charged() {
         let (pool, share) = (pool(1 << 20), Arc::default());
-        let mut buffer = pool.take(&share, 32).expect("memory");
+        let mut buffer = pool.take(&share, 32, Turn::Large).expect("memory");
         buffer.bytes_mut().extend_from_slice(b"abcdef");
         assert!(buffer.grow_to(100_000));
         assert!(buffer.capacity() >= 100_000);
@@ -226,7 +251,7 @@ mod tests {
         let pool = BufferPool::new(InboundMemory::new(1 << 30), 300_000);
         let share = Arc::default();
         let taken: Vec<_> = (0..10)
-            .filter_map(|_| pool.take(&share, STANDARD_BYTES))
+            .filter_map(|_| pool.take(&share, STANDARD_BYTES, Turn::Usual))
             .collect();
         drop(taken);
         assert!(pool.idle.lock().expect("lock").bytes <= 300_000);

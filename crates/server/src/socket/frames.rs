@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::memory::{BufferPool, ConnShare, ReadBuffer, STANDARD_BYTES};
+use crate::memory::{BufferPool, ConnShare, ReadBuffer, STANDARD_BYTES, Turn};
 
 /// Bytes of a frame's length.
 const LENGTH_BYTES: usize = 4;
@@ -180,15 +180,26 @@ impl Frames {
     /// way ends. Whether the budget allowed it.
     fn make_room(&mut self, end: Option<usize>) -> bool {
         let Some(partial) = self.partial.as_mut() else {
-            self.partial = self.pool.take(&self.share, STANDARD_BYTES);
+            // Nobody draws beyond the budget before it is known for how much.
+            self.partial = self.pool.take_within(&self.share, STANDARD_BYTES);
             if self.partial.is_none() && self.share.used() == 0 {
                 self.partial = Some(self.pool.take_few(&self.share));
+            }
+            if self.partial.is_none() {
+                self.partial = self.pool.take(&self.share, STANDARD_BYTES, Turn::Large);
             }
             return self.partial.is_some();
         };
         let (len, capacity) = (partial.as_ref().len(), partial.capacity());
         if capacity < STANDARD_BYTES {
-            let Some(mut standard) = self.pool.take(&self.share, STANDARD_BYTES) else {
+            let is_usual = end.is_some_and(|end| end <= STANDARD_BYTES);
+            let turn = if is_usual { Turn::Usual } else { Turn::Large };
+            let standard = if len < capacity {
+                self.pool.take_within(&self.share, STANDARD_BYTES)
+            } else {
+                self.pool.take(&self.share, STANDARD_BYTES, turn)
+            };
+            let Some(mut standard) = standard else {
                 return len < capacity;
             };
             standard.bytes_mut().extend_from_slice(partial.as_ref());
@@ -393,8 +404,14 @@ mod tests {
     fn re_01_small_requests_are_read_without_memory() {
         let mut frames = frames(10);
         let other = Arc::default();
-        let _large = frames.pool.take(&other, 1 << 20).expect("the overdraft");
-        let usual = frames.pool.take(&other, STANDARD_BYTES).expect("its turn");
+        let _large = frames
+            .pool
+            .take(&other, 1 << 20, Turn::Large)
+            .expect("the overdraft");
+        let usual = frames
+            .pool
+            .take(&other, STANDARD_BYTES, Turn::Usual)
+            .expect("its turn");
         for len in [100, 3000, 4000] {
             assert_eq!(feed(&mut frames, &frame(len), 700).len(), 1);
         }
@@ -413,12 +430,36 @@ mod tests {
     }
 
     #[test]
-    fn without_memory_reads_pause() {
+    fn without_memory_reads_pause_once_a_few_bytes_are_read() {
         let mut frames = frames(10);
-        let over = [64, 64].map(|bytes| frames.pool.take(&frames.share, bytes));
-        assert!(over.iter().all(Option::is_some), "both overdrafts");
+        let other = Arc::default();
+        let turns = [Turn::Usual, Turn::Large];
+        let over = turns.map(|turn| frames.pool.take(&other, 64, turn));
+        assert!(over.iter().all(Option::is_some), "both are taken");
+        let bytes = frame(5_000);
+        let Prepared::Read(buffer, room) = frames.prepare() else {
+            panic!("a few bytes are always there")
+        };
+        buffer.extend_from_slice(&bytes[..room]);
+        frames.filled();
         assert!(matches!(frames.prepare(), Prepared::NoMemory));
         drop(over);
         assert!(matches!(frames.prepare(), Prepared::Read(..)));
+    }
+
+    #[test]
+    fn re_01_only_frames_known_to_be_usual_take_their_turn() {
+        let mut both = [5_000, 500_000].map(|len| (frames(10), frame(len)));
+        for (frames, bytes) in &mut both {
+            let other = Arc::default();
+            let _large = frames.pool.take(&other, 64, Turn::Large);
+            let Prepared::Read(buffer, room) = frames.prepare() else {
+                panic!("a few bytes are always there")
+            };
+            buffer.extend_from_slice(&bytes[..room]);
+            frames.filled();
+            let may_go_on = matches!(frames.prepare(), Prepared::Read(..));
+            assert_eq!(may_go_on, bytes.len() < STANDARD_BYTES);
+        }
     }
 }
