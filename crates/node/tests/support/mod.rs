@@ -26,14 +26,16 @@ use highwater_metadata::image::{
 };
 use highwater_node::{
     Caller, Changed, ConnId, ConnOutput, Connection, Effect, FoundLog, FoundTopic, ImageUpdate,
-    Input, Job, LogDirNumber, Machine as _, MachineId, Part, Piece, Shard, ShardDir, ShardParams,
-    Token, Work, owner_shard, run_job,
+    Input, Job, LogDirNumber, Machine as _, MachineId, Part, PeerError, Piece, Shard, ShardDir,
+    ShardParams, Token, Work, owner_shard, run_job,
 };
 use highwater_protocol::messages::produce_request::{PartitionProduceData, TopicProduceData};
 use highwater_protocol::messages::produce_response::PartitionProduceResponse;
 use highwater_protocol::messages::{ProduceRequest, ProduceResponse};
 use highwater_protocol::wire::{Message as _, Writer};
-use highwater_protocol::{ApiKey, ListenerKind, RequestHeader, response_header_version};
+use highwater_protocol::{
+    ApiKey, ListenerKind, Request, RequestHeader, Response, response_header_version,
+};
 use highwater_records::{BatchBuilder, BatchOptions, ProducerStamp};
 use highwater_types::{
     DirectoryId, LeaderEpoch, Millis, Mono, NodeId, Now, Offset, PartitionEpoch, PartitionIndex,
@@ -63,6 +65,8 @@ pub struct World {
     /// Journal lines, and what was told to control.
     pub events: Vec<String>,
     pub stopped: BTreeSet<u16>,
+    /// What shards sent to the controller, and nobody has answered.
+    pub sent: Vec<(u16, Token, Request)>,
     clean: bool,
     starts: u8,
     topics_made: u64,
@@ -123,6 +127,7 @@ impl World {
             next_correlation_id: 0,
             events: Vec::new(),
             stopped: BTreeSet::new(),
+            sent: Vec::new(),
             clean: false,
             starts: 0,
             topics_made: 0,
@@ -304,6 +309,26 @@ impl World {
         self.publish(Changed::Topics(Arc::new(BTreeSet::from([topic]))));
     }
 
+    /// Adds a partition to a topic, and tells the shards.
+    pub fn add_partition(&mut self, topic: TopicId) {
+        let mut image = self
+            .image
+            .topics
+            .get(&topic)
+            .expect("a topic")
+            .as_ref()
+            .clone();
+        let next = i32::try_from(image.partitions.len()).expect("a few");
+        let like = image
+            .partitions
+            .get(&PartitionIndex::new(0))
+            .expect("one")
+            .clone();
+        image.partitions.insert(PartitionIndex::new(next), like);
+        self.image.topics.insert(topic, Arc::new(image));
+        self.publish(Changed::Topics(Arc::new(BTreeSet::from([topic]))));
+    }
+
     pub fn delete_topic(&mut self, topic: TopicId) {
         let image = self.image.topics.remove(&topic).expect("a topic");
         self.image.topic_ids.remove(&image.name);
@@ -350,6 +375,16 @@ impl World {
             let result = run_job(job, &Blocking::enter());
             self.step(shard, Input::JobDone { token, result });
         }
+        self.run();
+    }
+
+    /// The controller's answer to something that was sent.
+    pub fn answer_peer(
+        &mut self,
+        (shard, token): (u16, Token),
+        result: Result<Response, PeerError>,
+    ) {
+        self.step(shard, Input::PeerAnswer { token, result });
         self.run();
     }
 
@@ -431,7 +466,8 @@ impl World {
             }
             Effect::Event(entry) => self.events.push(entry.to_string()),
             Effect::Stopped => drop(self.stopped.insert(number)),
-            Effect::Send { .. } | Effect::Serving => {}
+            Effect::Send { token, request, .. } => self.sent.push((number, token, request)),
+            Effect::Serving => {}
         }
     }
 

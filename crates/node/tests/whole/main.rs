@@ -6,6 +6,7 @@ mod crash;
 mod damage;
 mod ends;
 mod first_start;
+mod groups;
 mod host;
 mod kafka_damage;
 mod kafka_dirs;
