@@ -15,7 +15,7 @@ use crate::happening::GroupEvent;
 use crate::offsets::{CommittedOffset, MovedOffset, OffsetsBy, OffsetsCause, delete};
 use crate::output::Output;
 use crate::step::Step;
-use crate::subscription::{CONSUMER_PROTOCOL_TYPE, Subscribed};
+use crate::subscription::CONSUMER_PROTOCOL_TYPE;
 use crate::timers::Timer;
 
 /// Groups that one tick looks at, so that no step is long.
@@ -82,14 +82,18 @@ fn expire_group(step: &mut Step<'_>, group: &mut Group) -> Result<(), AppendRefu
         return Ok(());
     };
     let (wall, retention) = (step.now.wall, step.settings.offsets_retention);
-    let subscribed = group.subscribed();
     let mut gone = Vec::new();
     for (topic, partition, it) in group.offsets.iter() {
-        let is_old = !subscribed.has(topic.as_str()) && is_expired(it, since, wall, retention);
+        let is_old = is_expired(it, since, wall, retention);
         // What an open transaction commits may become the last word on the partition.
         if is_old && !group.offsets.is_pending(topic, partition) {
             gone.push(MovedOffset::gone(topic, partition, it.offset));
         }
+    }
+    if !gone.is_empty() {
+        // Only now, as it takes a look at what every member sent.
+        let subscribed = group.subscribed();
+        gone.retain(|it| !subscribed.has(it.topic.as_str()));
     }
     delete::take_away(
         step,
@@ -122,10 +126,7 @@ fn since(group: &Group) -> Option<Since> {
     };
     match group.state() {
         GroupState::Empty => Some(Since::Emptied(members.state_timestamp)),
-        GroupState::Stable if protocol_type == CONSUMER_PROTOCOL_TYPE => {
-            let is_known = group.subscribed() != Subscribed::Unknown;
-            is_known.then_some(Since::Commit)
-        }
+        GroupState::Stable if protocol_type == CONSUMER_PROTOCOL_TYPE => Some(Since::Commit),
         // GO-01: while a rebalance runs, for however long, nothing expires.
         _ => None,
     }
