@@ -22,10 +22,11 @@ pub(super) fn print(groups: &[Standing], output: Output) -> anyhow::Result<()> {
     for (number, standing) in groups.iter().enumerate() {
         let tables = [
             Some(head(standing)),
+            last(standing),
             some(partitions(standing), standing.partitions.is_empty()),
             some(members(standing), standing.group.members.is_empty()),
-            waits_for(standing),
-            happenings(standing),
+            waits_for(standing, WAITS_FOR),
+            lines(standing),
         ];
         for (at, table) in tables.into_iter().flatten().enumerate() {
             if number + at > 0 {
@@ -59,7 +60,7 @@ fn to_json(standing: &Standing) -> Value {
         "members": members(standing).to_json(),
         "last_rebalance": rebalances.and_then(last_rebalance).map_or(Value::Null, |it| json!(it)),
         "waits_for": rebalances.map_or(Value::Null, |_| {
-            waits_for(standing).map_or_else(|| json!([]), |it| it.to_json())
+            waits_for(standing, AWAITED).map_or_else(|| json!([]), |it| it.to_json())
         }),
         "happenings": told(happenings(standing)),
     })
@@ -67,16 +68,7 @@ fn to_json(standing: &Standing) -> Value {
 
 fn head(standing: &Standing) -> Table {
     let group = &standing.group;
-    let columns = &[
-        "group",
-        "state",
-        "protocol",
-        "coordinator",
-        "members",
-        "last-rebalance",
-    ];
-    let mut table = Table::new(columns);
-    let last = group.rebalances.as_ref().and_then(last_rebalance);
+    let mut table = Table::new(&["group", "state", "protocol", "coordinator", "members"]);
     table.push(vec![
         json!(group.group_id),
         json!(group.state),
@@ -86,9 +78,19 @@ fn head(standing: &Standing) -> Table {
             group.coordinator, group.coordinator_address
         )),
         json!(group.members.len()),
-        last.map_or(Value::Null, |it| json!(it)),
     ]);
     table
+}
+
+fn last(standing: &Standing) -> Option<Table> {
+    let why = standing
+        .group
+        .rebalances
+        .as_ref()
+        .and_then(last_rebalance)?;
+    let mut table = Table::new(&["last-rebalance"]);
+    table.push(vec![json!(why)]);
+    Some(table)
 }
 
 const PARTITION_COLUMNS: &[&str] = &[
@@ -209,12 +211,17 @@ fn members(standing: &Standing) -> Table {
     table
 }
 
-fn waits_for(standing: &Standing) -> Option<Table> {
+const WAITS_FOR: &[&str] = &["waits-for", "left-ms", "client", "host"];
+/// The same columns where it is said already what they are.
+const AWAITED: &[&str] = &["member", "left-ms", "client", "host"];
+
+/// Whom a rebalance under way waits for.
+fn waits_for(standing: &Standing, columns: &'static [&'static str]) -> Option<Table> {
     let rebalances = standing.group.rebalances.as_ref()?;
     if rebalances.waits_for.is_empty() {
         return None;
     }
-    let mut table = Table::new(&["waits-for", "left-ms", "client", "host"]);
+    let mut table = Table::new(columns);
     for awaited in &rebalances.waits_for {
         let mut members = standing.group.members.iter();
         let known = members.find(|it| it.member_id == awaited.member_id);
@@ -243,6 +250,19 @@ fn happenings(standing: &Standing) -> Option<Table> {
             optional(&it.member_id),
             json!(it.text),
         ]);
+    }
+    Some(table)
+}
+
+/// The same for people: each line says all.
+fn lines(standing: &Standing) -> Option<Table> {
+    let rebalances = standing.group.rebalances.as_ref()?;
+    if rebalances.happenings.is_empty() {
+        return None;
+    }
+    let mut table = Table::new(&["at", "what-happened"]);
+    for it in &rebalances.happenings {
+        table.push(vec![json!(moment::utc_text(it.at_ms)), json!(it.text)]);
     }
     Some(table)
 }

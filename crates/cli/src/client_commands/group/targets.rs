@@ -108,7 +108,7 @@ pub(super) fn resolve(
         Target::Timestamp(_) => match known.at_time {
             Some(offset) => offset.raw(),
             None => {
-                let note = "no record is as young as that: the end".to_owned();
+                let note = "no record is that young: the end".to_owned();
                 return Ok((known.end, Some(note)));
             }
         },
