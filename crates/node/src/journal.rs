@@ -3,7 +3,8 @@
 use std::fmt;
 
 use highwater_coordinator::GroupHappening;
-use highwater_types::{LeaderEpoch, Offset, TopicPartition};
+use highwater_replication::{IsrCause, IsrProposal};
+use highwater_types::{LeaderEpoch, NodeId, Offset, TopicPartition};
 
 use crate::job::LogDirNumber;
 
@@ -83,6 +84,22 @@ pub enum Happening {
         epoch: LeaderEpoch,
         /// Why.
         why: &'static str,
+    },
+    /// A leader asks the controller for another ISR.
+    IsrProposed {
+        /// The partition.
+        partition: TopicPartition,
+        /// The change and its cause.
+        proposal: Box<IsrProposal>,
+    },
+    /// The committed ISR is another one.
+    IsrChanged {
+        /// The partition.
+        partition: TopicPartition,
+        /// Before.
+        from: Vec<NodeId>,
+        /// After.
+        to: Vec<NodeId>,
     },
     /// Acknowledged or readable records are gone. Always counted as an alarm.
     DataLoss {
@@ -271,6 +288,8 @@ impl fmt::Display for Happening {
             | Self::HighWatermark { .. }
             | Self::Leads { .. }
             | Self::LeadsNoMore { .. }
+            | Self::IsrProposed { .. }
+            | Self::IsrChanged { .. }
             | Self::DataLoss { .. } => self.fmt_replica(f),
         }
     }
@@ -346,6 +365,20 @@ impl Happening {
                 epoch,
                 why,
             } => write!(f, "lead-no-more {partition} epoch={epoch}: {why}"),
+            Self::IsrProposed {
+                partition,
+                proposal,
+            } => {
+                let isr = proposal.in_sync_replicas.iter().map(|(node, _)| *node);
+                let isr: Vec<_> = isr.collect();
+                write!(f, "isr-wanted {partition} {}: ", Nodes(&isr))?;
+                fmt_isr_cause(&proposal.cause, f)
+            }
+            Self::IsrChanged {
+                partition,
+                from,
+                to,
+            } => write!(f, "isr {partition} {} -> {}", Nodes(from), Nodes(to)),
             Self::DataLoss {
                 partition,
                 from,
@@ -353,6 +386,49 @@ impl Happening {
                 why,
             } => write!(f, "data-loss {partition} [{from},{to}): {why}"),
             _ => Ok(()),
+        }
+    }
+}
+
+/// Node ids as Kafka lists them.
+struct Nodes<'a>(&'a [NodeId]);
+
+impl fmt::Display for Nodes<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, node) in self.0.iter().enumerate() {
+            let comma = if at == 0 { "" } else { "," };
+            write!(f, "{comma}{node}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Why an ISR is to change, with the numbers that the leader judged by.
+fn fmt_isr_cause(cause: &IsrCause, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    match cause {
+        IsrCause::Joins {
+            replica,
+            log_end_offset,
+            high_watermark,
+        } => write!(
+            f,
+            "{replica} has caught up (leo={log_end_offset} hw={high_watermark})"
+        ),
+        IsrCause::Lag(lagging) => {
+            for (at, it) in lagging.iter().enumerate() {
+                let (leo, leader) = (it.log_end_offset, it.leader_log_end_offset);
+                let between = if at == 0 { "" } else { "; " };
+                write!(f, "{between}{} lags (leo={leo} of {leader}, ", it.replica)?;
+                match it.behind_for {
+                    Some(span) => write!(f, "behind for {} ms, ", span.as_u64())?,
+                    None => f.write_str("never caught up in this epoch, ")?,
+                }
+                match it.last_fetch {
+                    Some(span) => write!(f, "last fetch {} ms ago)", span.as_u64())?,
+                    None => f.write_str("no fetch in this epoch)")?,
+                }
+            }
+            Ok(())
         }
     }
 }

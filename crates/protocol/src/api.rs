@@ -1,13 +1,14 @@
 use std::fmt;
 
 use crate::messages::{
-    AllocateProducerIdsRequest, ApiVersionsRequest, BrokerHeartbeatRequest,
-    BrokerRegistrationRequest, CreateTopicsRequest, DeleteGroupsRequest, DeleteTopicsRequest,
-    DescribeClusterRequest, DescribeConfigsRequest, DescribeGroupsRequest,
-    DescribeTopicPartitionsRequest, FetchRequest, FindCoordinatorRequest, HeartbeatRequest,
-    InitProducerIdRequest, JoinGroupRequest, LeaveGroupRequest, ListGroupsRequest,
-    ListOffsetsRequest, MetadataRequest, OffsetCommitRequest, OffsetDeleteRequest,
-    OffsetFetchRequest, OffsetForLeaderEpochRequest, ProduceRequest, SyncGroupRequest,
+    AllocateProducerIdsRequest, AlterPartitionRequest, ApiVersionsRequest,
+    AssignReplicasToDirsRequest, BrokerHeartbeatRequest, BrokerRegistrationRequest,
+    CreateTopicsRequest, DeleteGroupsRequest, DeleteTopicsRequest, DescribeClusterRequest,
+    DescribeConfigsRequest, DescribeGroupsRequest, DescribeTopicPartitionsRequest, FetchRequest,
+    FindCoordinatorRequest, HeartbeatRequest, InitProducerIdRequest, JoinGroupRequest,
+    LeaveGroupRequest, ListGroupsRequest, ListOffsetsRequest, MetadataRequest, OffsetCommitRequest,
+    OffsetDeleteRequest, OffsetFetchRequest, OffsetForLeaderEpochRequest, ProduceRequest,
+    SyncGroupRequest,
 };
 use crate::wire::Message;
 
@@ -102,10 +103,12 @@ api_keys! {
     DescribeConfigs 32 DescribeConfigsRequest;
     DeleteGroups 42 DeleteGroupsRequest;
     OffsetDelete 47 OffsetDeleteRequest;
+    AlterPartition 56 AlterPartitionRequest;
     DescribeCluster 60 DescribeClusterRequest;
     BrokerRegistration 62 BrokerRegistrationRequest;
     BrokerHeartbeat 63 BrokerHeartbeatRequest;
     AllocateProducerIds 67 AllocateProducerIdsRequest;
+    AssignReplicasToDirs 73 AssignReplicasToDirsRequest;
     DescribeTopicPartitions 75 DescribeTopicPartitionsRequest;
 }
 
@@ -157,9 +160,11 @@ const CONTROLLER: &[ApiVersionRange] = &[
     range(ApiKey::ApiVersions, 0, 5),
     range(ApiKey::CreateTopics, 2, 7),
     range(ApiKey::DeleteTopics, 1, 6),
+    range(ApiKey::AlterPartition, 2, 3),
     range(ApiKey::BrokerRegistration, 0, 4),
     range(ApiKey::BrokerHeartbeat, 0, 2),
     range(ApiKey::AllocateProducerIds, 0, 0),
+    range(ApiKey::AssignReplicasToDirs, 0, 0),
 ];
 
 const fn range(api_key: ApiKey, min: i16, max: i16) -> ApiVersionRange {
@@ -209,9 +214,11 @@ mod tests {
             (18, 0, 5),
             (19, 2, 7),
             (20, 1, 6),
+            (56, 2, 3),
             (62, 0, 4),
             (63, 0, 2),
             (67, 0, 0),
+            (73, 0, 0),
         ];
         assert_eq!(told(ListenerKind::Controller), controller);
     }

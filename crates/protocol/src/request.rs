@@ -3,13 +3,14 @@ use bytes::Bytes;
 use crate::api::ApiKey;
 use crate::fetch_view::FetchView;
 use crate::messages::{
-    AllocateProducerIdsRequest, ApiVersionsRequest, BrokerHeartbeatRequest,
-    BrokerRegistrationRequest, CreateTopicsRequest, DeleteGroupsRequest, DeleteTopicsRequest,
-    DescribeClusterRequest, DescribeConfigsRequest, DescribeGroupsRequest,
-    DescribeTopicPartitionsRequest, FetchRequest, FindCoordinatorRequest, HeartbeatRequest,
-    InitProducerIdRequest, JoinGroupRequest, LeaveGroupRequest, ListGroupsRequest,
-    ListOffsetsRequest, MetadataRequest, OffsetCommitRequest, OffsetDeleteRequest,
-    OffsetFetchRequest, OffsetForLeaderEpochRequest, ProduceRequest, SyncGroupRequest,
+    AllocateProducerIdsRequest, AlterPartitionRequest, ApiVersionsRequest,
+    AssignReplicasToDirsRequest, BrokerHeartbeatRequest, BrokerRegistrationRequest,
+    CreateTopicsRequest, DeleteGroupsRequest, DeleteTopicsRequest, DescribeClusterRequest,
+    DescribeConfigsRequest, DescribeGroupsRequest, DescribeTopicPartitionsRequest, FetchRequest,
+    FindCoordinatorRequest, HeartbeatRequest, InitProducerIdRequest, JoinGroupRequest,
+    LeaveGroupRequest, ListGroupsRequest, ListOffsetsRequest, MetadataRequest, OffsetCommitRequest,
+    OffsetDeleteRequest, OffsetFetchRequest, OffsetForLeaderEpochRequest, ProduceRequest,
+    SyncGroupRequest,
 };
 use crate::produce_view::ProduceView;
 use crate::wire::{DecodeError, EncodeError, Message as _, Reader};
@@ -110,10 +111,12 @@ requests! {
     DescribeConfigs(DescribeConfigsRequest);
     DeleteGroups(DeleteGroupsRequest);
     OffsetDelete(OffsetDeleteRequest);
+    AlterPartition(AlterPartitionRequest);
     DescribeCluster(DescribeClusterRequest);
     BrokerRegistration(BrokerRegistrationRequest);
     BrokerHeartbeat(BrokerHeartbeatRequest);
     AllocateProducerIds(AllocateProducerIdsRequest);
+    AssignReplicasToDirs(AssignReplicasToDirsRequest);
     DescribeTopicPartitions(DescribeTopicPartitionsRequest);
 }
 

@@ -2,13 +2,14 @@ use bytes::Bytes;
 
 use crate::api::ApiKey;
 use crate::messages::{
-    AllocateProducerIdsResponse, ApiVersionsResponse, BrokerHeartbeatResponse,
-    BrokerRegistrationResponse, CreateTopicsResponse, DeleteGroupsResponse, DeleteTopicsResponse,
-    DescribeClusterResponse, DescribeConfigsResponse, DescribeGroupsResponse,
-    DescribeTopicPartitionsResponse, FetchResponse, FindCoordinatorResponse, HeartbeatResponse,
-    InitProducerIdResponse, JoinGroupResponse, LeaveGroupResponse, ListGroupsResponse,
-    ListOffsetsResponse, MetadataResponse, OffsetCommitResponse, OffsetDeleteResponse,
-    OffsetFetchResponse, OffsetForLeaderEpochResponse, ProduceResponse, SyncGroupResponse,
+    AllocateProducerIdsResponse, AlterPartitionResponse, ApiVersionsResponse,
+    AssignReplicasToDirsResponse, BrokerHeartbeatResponse, BrokerRegistrationResponse,
+    CreateTopicsResponse, DeleteGroupsResponse, DeleteTopicsResponse, DescribeClusterResponse,
+    DescribeConfigsResponse, DescribeGroupsResponse, DescribeTopicPartitionsResponse,
+    FetchResponse, FindCoordinatorResponse, HeartbeatResponse, InitProducerIdResponse,
+    JoinGroupResponse, LeaveGroupResponse, ListGroupsResponse, ListOffsetsResponse,
+    MetadataResponse, OffsetCommitResponse, OffsetDeleteResponse, OffsetFetchResponse,
+    OffsetForLeaderEpochResponse, ProduceResponse, SyncGroupResponse,
 };
 use crate::wire::{DecodeError, EncodeError, Message as _};
 
@@ -85,9 +86,11 @@ responses! {
     DescribeConfigs(DescribeConfigsResponse);
     DeleteGroups(DeleteGroupsResponse);
     OffsetDelete(OffsetDeleteResponse);
+    AlterPartition(AlterPartitionResponse);
     DescribeCluster(DescribeClusterResponse);
     BrokerRegistration(BrokerRegistrationResponse);
     BrokerHeartbeat(BrokerHeartbeatResponse);
     AllocateProducerIds(AllocateProducerIdsResponse);
+    AssignReplicasToDirs(AssignReplicasToDirsResponse);
     DescribeTopicPartitions(DescribeTopicPartitionsResponse);
 }

@@ -6,11 +6,22 @@
 //! business) and the wire.
 
 mod flush_policy;
+mod isr;
+mod leader;
 mod output;
+mod progress;
 mod replica;
 mod role;
 
 pub use crate::flush_policy::FlushPolicy;
+pub use crate::isr::{
+    CommittedIsr, EligibleBrokers, Isr, IsrAnswer, IsrCause, IsrProposal, Lagging,
+};
+pub use crate::leader::Leader;
 pub use crate::output::Output;
-pub use crate::replica::{Assignment, FollowerFetch, LogEnds, Replica, ReplicaConfig};
-pub use crate::role::{Follower, FollowerProgress, Leader, Role};
+pub use crate::progress::{FollowerProgress, LastFetch};
+pub use crate::replica::{
+    Assignment, FetchPosition, FollowStep, FollowerFetch, LeaderAnswer, LeaderRange, LogEnds,
+    Replica, ReplicaConfig,
+};
+pub use crate::role::{Follower, NextFetch, Role};

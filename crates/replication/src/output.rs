@@ -1,7 +1,9 @@
 use highwater_types::{LeaderEpoch, NodeId, Offset};
 
+use crate::IsrProposal;
+
 /// What a [`crate::Replica`] wants its owner to do or to know. Performed in order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
     /// The replica leads from now on, in a new leader epoch: the owner notes the epoch at
     /// `start_offset` in the log's epoch history, also when nothing is written in it.
@@ -30,6 +32,16 @@ pub enum Output {
         from: Offset,
         /// After.
         to: Offset,
+    },
+    /// The controller is to be asked for another ISR (AlterPartition). The owner gives its answer
+    /// to `handle_isr_answer`; a request that was lost is sent again by the owner.
+    ProposeIsr(Box<IsrProposal>),
+    /// The committed ISR is another one.
+    IsrChanged {
+        /// Before.
+        from: Vec<NodeId>,
+        /// After.
+        to: Vec<NodeId>,
     },
     /// A sync is due: the owner starts one, or lets the one in flight be followed by another, and
     /// reports with `handle_flushed`.

@@ -1,6 +1,6 @@
-use std::collections::BTreeMap;
+use highwater_types::{LeaderEpoch, Mono, NodeId};
 
-use highwater_types::{BrokerEpoch, LeaderEpoch, Mono, NodeId, Offset};
+use crate::Leader;
 
 /// What a replica is at the moment.
 ///
@@ -17,39 +17,6 @@ pub enum Role {
     Follower(Follower),
 }
 
-/// The state of a leader.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Leader {
-    /// The epoch that it leads in.
-    pub epoch: LeaderEpoch,
-    /// The log end offset when the epoch began. Kept while the epoch stays (KAFKA-13790).
-    pub epoch_start_offset: Offset,
-    /// In the order of the assignment; the first is the preferred leader.
-    pub assigned_replicas: Vec<NodeId>,
-    /// As the controller committed it.
-    pub in_sync_replicas: Vec<NodeId>,
-    /// The committed ISR plus pending joiners, plus pending leavers until their leaving is
-    /// committed: the high watermark waits for all of it (KIP-497).
-    ///
-    /// Invariant: holds each member of `in_sync_replicas`.
-    pub maximal_isr: Vec<NodeId>,
-    /// What each other assigned replica was last seen to hold, in this epoch.
-    ///
-    /// Invariant: never holds the leader itself, nor a replica that is not assigned.
-    pub followers: BTreeMap<NodeId, FollowerProgress>,
-}
-
-/// What a leader knows of one follower, from fetches that carried the leader's own epoch.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct FollowerProgress {
-    /// Exclusive end of what it holds; zero before its first fetch in this epoch.
-    pub log_end_offset: Offset,
-    /// When it last fetched at the leader's log end offset.
-    pub last_caught_up: Option<Mono>,
-    /// The registration that it fetched under (KIP-903).
-    pub broker_epoch: BrokerEpoch,
-}
-
 /// The state of a follower.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Follower {
@@ -57,27 +24,19 @@ pub struct Follower {
     pub leader: Option<NodeId>,
     /// The epoch of that leader.
     pub epoch: LeaderEpoch,
+    /// When it fetches.
+    pub next_fetch: NextFetch,
 }
 
-impl Leader {
-    /// The other members of the maximal ISR.
-    pub(crate) fn others_of_maximal_isr(&self, own: NodeId) -> impl Iterator<Item = NodeId> {
-        self.maximal_isr
-            .iter()
-            .copied()
-            .filter(move |node| *node != own)
-    }
-
-    /// Takes over assignment and ISR of the same leader epoch.
-    pub(crate) fn refresh(&mut self, own: NodeId, assigned: &[NodeId], in_sync: &[NodeId]) {
-        self.assigned_replicas = assigned.to_vec();
-        self.in_sync_replicas = in_sync.to_vec();
-        self.maximal_isr = in_sync.to_vec();
-        self.followers.retain(|node, _| assigned.contains(node));
-        for node in assigned.iter().filter(|node| **node != own) {
-            self.followers.entry(*node).or_default();
-        }
-    }
+/// When a follower fetches next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NextFetch {
+    /// At once.
+    Now,
+    /// Not before this time: the leader answered an error that may pass.
+    At(Mono),
+    /// Not before the metadata names another leader epoch: the leader knows a newer one.
+    AfterMetadata,
 }
 
 impl Role {
@@ -97,6 +56,15 @@ impl Role {
         match self {
             Self::Leader(leader) => Some(leader),
             Self::None | Self::Follower(_) => None,
+        }
+    }
+
+    /// The state of a follower, if it follows.
+    #[must_use]
+    pub const fn as_follower(&self) -> Option<&Follower> {
+        match self {
+            Self::Follower(follower) => Some(follower),
+            Self::None | Self::Leader(_) => None,
         }
     }
 }

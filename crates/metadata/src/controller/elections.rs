@@ -1,5 +1,7 @@
+use std::collections::BTreeSet;
+
 use highwater_records::stored::MetadataRecord;
-use highwater_types::{DirectoryId, NodeId};
+use highwater_types::{DirectoryId, NodeId, TopicIdPartition};
 
 use super::Controller;
 use super::partition_change::{Election, PartitionChange};
@@ -16,6 +18,8 @@ pub(crate) enum Upheaval {
     Added(NodeId),
     /// These directories of the broker are gone.
     DirectoriesLost(NodeId, Vec<DirectoryId>),
+    /// These replicas of the broker are in directories that it does not have online.
+    Stranded(NodeId, BTreeSet<TopicIdPartition>),
 }
 
 impl Controller {
@@ -30,7 +34,11 @@ impl Controller {
         for topic in image.topics.values() {
             let mut settings = None;
             for (index, partition) in topic.partitions.iter() {
-                if !upheaval.concerns(partition) {
+                let at = TopicIdPartition {
+                    topic_id: topic.id,
+                    partition: *index,
+                };
+                if !upheaval.concerns(at, partition) {
                     continue;
                 }
                 let settings =
@@ -59,7 +67,7 @@ impl Controller {
 }
 
 impl Upheaval {
-    fn concerns(&self, partition: &PartitionImage) -> bool {
+    fn concerns(&self, at: TopicIdPartition, partition: &PartitionImage) -> bool {
         match self {
             Self::Removed(id) => partition.in_sync_replicas.contains(id),
             Self::Unclean(id) => {
@@ -71,14 +79,18 @@ impl Upheaval {
                 partition.in_sync_replicas.contains(id)
                     && directories.contains(&partition.directory(*id))
             }
+            Self::Stranded(id, replicas) => {
+                partition.in_sync_replicas.contains(id) && replicas.contains(&at)
+            }
         }
     }
 
     fn is_acceptable(&self, image: &MetadataImage, partition: &PartitionImage, id: NodeId) -> bool {
         let up = match self {
-            Self::Removed(gone) | Self::Unclean(gone) | Self::DirectoriesLost(gone, _) => {
-                id != *gone && image.is_active(id)
-            }
+            Self::Removed(gone)
+            | Self::Unclean(gone)
+            | Self::DirectoriesLost(gone, _)
+            | Self::Stranded(gone, _) => id != *gone && image.is_active(id),
             Self::Added(back) => id == *back || image.is_active(id),
         };
         up && image.has_directory(id, partition.directory(id))
@@ -86,7 +98,10 @@ impl Upheaval {
 
     fn target_isr(&self, partition: &PartitionImage) -> Vec<NodeId> {
         let gone = match self {
-            Self::Removed(gone) | Self::Unclean(gone) | Self::DirectoriesLost(gone, _) => *gone,
+            Self::Removed(gone)
+            | Self::Unclean(gone)
+            | Self::DirectoriesLost(gone, _)
+            | Self::Stranded(gone, _) => *gone,
             Self::Added(_) => NodeId::NONE,
         };
         partition

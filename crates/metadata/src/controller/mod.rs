@@ -1,6 +1,8 @@
 //! The controller's decisions: an image and a request become records and an answer. Only replay of
 //! the records changes the image.
 
+mod alter_partition;
+mod assign_dirs;
 mod bootstrap;
 mod create_topics;
 mod delete_topics;
@@ -12,6 +14,8 @@ mod producer_ids;
 mod registration;
 mod sessions;
 
+pub use alter_partition::{AlterPartition, AlteredPartition, IsrChange, PartitionState};
+pub use assign_dirs::{AssignDirs, DIRECTORIES_SINCE};
 pub use bootstrap::{bootstrap_records, register_controller, voters_record};
 pub use create_topics::{
     CreateTopic, CreateTopics, CreatedTopic, PARTITIONS_PER_REQUEST_MAX, TopicOutcome,

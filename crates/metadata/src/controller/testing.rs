@@ -10,8 +10,8 @@ use highwater_types::{
 };
 
 use super::{
-    Controller, CreateTopic, CreateTopics, Heartbeat, HeartbeatAnswer, Refusal, Registration,
-    TopicOutcome,
+    AssignDirs, Controller, CreateTopic, CreateTopics, Heartbeat, HeartbeatAnswer, Refusal,
+    Registration, TopicOutcome,
 };
 use crate::config::{BrokerConfig, parse_properties};
 use crate::delta::MetadataDelta;
@@ -156,6 +156,15 @@ impl Cluster {
         };
         edit(&mut request);
         self.heartbeat(&request).expect("registered")
+    }
+
+    pub(crate) fn assign_dirs(
+        &mut self,
+        request: &AssignDirs,
+    ) -> Result<Vec<ErrorCode>, ErrorCode> {
+        let decision = self.controller.assign_dirs(self.delta.image(), request)?;
+        self.apply(&decision.records);
+        Ok(decision.answer)
     }
 
     pub(crate) fn fence_one_expired(&mut self) -> Option<NodeId> {

@@ -2,20 +2,32 @@
 
 use highwater_metadata::config::ConfigEntry;
 use highwater_metadata::controller::{
-    CreateTopic, CreateTopics, DeleteTopic, DeleteTopics, DeletedTopic, Heartbeat, Registration,
-    TopicOutcome,
+    AlterPartition, AlteredPartition, AssignDirs, CreateTopic, CreateTopics, DeleteTopic,
+    DeleteTopics, DeletedTopic, Heartbeat, IsrChange, Registration, TopicOutcome,
 };
 use highwater_metadata::image::{BrokerEndpoint, FeatureRange};
+use highwater_protocol::messages::assign_replicas_to_dirs_response::{
+    DirectoryData as AssignedDirectory, PartitionData as AssignedPartition,
+    TopicData as AssignedTopic,
+};
 use highwater_protocol::messages::create_topics_response::{
     CreatableTopicConfigs, CreatableTopicResult,
 };
 use highwater_protocol::messages::delete_topics_response::DeletableTopicResult;
 use highwater_protocol::messages::{
-    BrokerHeartbeatRequest, BrokerRegistrationRequest, CreateTopicsRequest, CreateTopicsResponse,
-    DeleteTopicsRequest, DeleteTopicsResponse,
+    AlterPartitionRequest, AlterPartitionResponse, AssignReplicasToDirsRequest,
+    AssignReplicasToDirsResponse, BrokerHeartbeatRequest, BrokerRegistrationRequest,
+    CreateTopicsRequest, CreateTopicsResponse, DeleteTopicsRequest, DeleteTopicsResponse,
+    alter_partition_response,
 };
-use highwater_types::{BrokerEpoch, DirectoryId, ErrorCode, Offset, TopicId};
+use highwater_protocol::wire::STRING_BYTES_MAX;
+use highwater_types::{
+    BrokerEpoch, DirectoryId, ErrorCode, LeaderEpoch, Offset, PartitionEpoch, PartitionIndex,
+    TopicId, TopicIdPartition,
+};
 
+/// The wire's number for a leader that was elected uncleanly and has not recovered.
+const RECOVERING: i8 = 1;
 /// From this version on a registration says how its broker stopped; before it, uncleanly.
 const PREVIOUS_EPOCH_SINCE: i16 = 3;
 
@@ -85,7 +97,19 @@ pub(crate) fn create_topics(request: CreateTopicsRequest) -> CreateTopics {
 }
 
 /// Versions below 5 tell neither numbers nor configs; what they lack is left out when encoded.
+///
+/// As in Kafka, a text that repeats so much of the request that no answer can hold it makes the
+/// whole answer an unexpected error.
 pub(crate) fn created_topics(outcomes: Vec<TopicOutcome>) -> CreateTopicsResponse {
+    let too_long = outcomes.iter().any(|outcome| {
+        let message = outcome.result.as_ref().err();
+        let message = message.and_then(|why| why.message.as_ref());
+        message.is_some_and(|text| text.len() > STRING_BYTES_MAX)
+    });
+    if too_long {
+        let names = outcomes.into_iter().map(|outcome| outcome.name);
+        return refused_names(names, ErrorCode::UNKNOWN_SERVER_ERROR);
+    }
     let topics = outcomes.into_iter().map(|outcome| match outcome.result {
         Ok(created) => CreatableTopicResult {
             name: outcome.name,
@@ -116,8 +140,13 @@ pub(crate) fn refused_topics(
     request: &CreateTopicsRequest,
     code: ErrorCode,
 ) -> CreateTopicsResponse {
-    let topics = request.topics.iter().map(|topic| CreatableTopicResult {
-        name: topic.name.clone(),
+    let names = request.topics.iter().map(|topic| topic.name.clone());
+    refused_names(names, code)
+}
+
+fn refused_names(names: impl Iterator<Item = String>, code: ErrorCode) -> CreateTopicsResponse {
+    let topics = names.map(|name| CreatableTopicResult {
+        name,
         error_code: code,
         error_message: None,
         configs: Some(Vec::new()),
@@ -151,6 +180,70 @@ pub(crate) fn refused_deletions(
     }
 }
 
+/// What a leader asks for. Version 2 names the members without their registrations.
+pub(crate) fn alter_partition(request: AlterPartitionRequest) -> AlterPartition {
+    let rows = request.topics.into_iter().flat_map(|topic| {
+        let topic_id = TopicId::new(topic.topic_id);
+        topic.partitions.into_iter().map(move |it| (topic_id, it))
+    });
+    let changes = rows.map(|(topic_id, it)| {
+        let plain = it.new_isr.into_iter().map(|id| (id, BrokerEpoch::NONE));
+        let with_epochs = it.new_isr_with_epochs.into_iter();
+        let with_epochs = with_epochs.map(|it| (it.broker_id, BrokerEpoch::new(it.broker_epoch)));
+        IsrChange {
+            at: TopicIdPartition {
+                topic_id,
+                partition: PartitionIndex::new(it.partition_index),
+            },
+            leader_epoch: LeaderEpoch::new(it.leader_epoch),
+            partition_epoch: PartitionEpoch::new(it.partition_epoch),
+            in_sync_replicas: plain.chain(with_epochs).collect(),
+            recovering: it.leader_recovery_state == RECOVERING,
+        }
+    });
+    AlterPartition {
+        broker_id: request.broker_id,
+        broker_epoch: BrokerEpoch::new(request.broker_epoch),
+        changes: changes.collect(),
+    }
+}
+
+/// What became of it, in the order of the request.
+pub(crate) fn altered_partitions(outcomes: Vec<AlteredPartition>) -> AlterPartitionResponse {
+    let mut topics: Vec<alter_partition_response::TopicData> = Vec::new();
+    for AlteredPartition { at, result } in outcomes {
+        let topic_id = at.topic_id.uuid();
+        if topics.last().is_none_or(|topic| topic.topic_id != topic_id) {
+            let partitions = Vec::new();
+            topics.push(alter_partition_response::TopicData {
+                topic_id,
+                partitions,
+            });
+        }
+        let mut row = alter_partition_response::PartitionData {
+            partition_index: at.partition.raw(),
+            ..Default::default()
+        };
+        match result {
+            Ok(state) => {
+                row.leader_id = state.leader;
+                row.leader_epoch = state.leader_epoch.raw();
+                row.isr = state.in_sync_replicas;
+                row.leader_recovery_state = if state.recovering { RECOVERING } else { 0 };
+                row.partition_epoch = state.partition_epoch.raw();
+            }
+            Err(error_code) => row.error_code = error_code,
+        }
+        if let Some(topic) = topics.last_mut() {
+            topic.partitions.push(row);
+        }
+    }
+    AlterPartitionResponse {
+        topics,
+        ..AlterPartitionResponse::default()
+    }
+}
+
 fn config(entry: ConfigEntry) -> CreatableTopicConfigs {
     CreatableTopicConfigs {
         name: entry.key.name.to_owned(),
@@ -158,6 +251,55 @@ fn config(entry: ConfigEntry) -> CreatableTopicConfigs {
         read_only: entry.read_only,
         config_source: entry.source.to_wire(),
         is_sensitive: entry.key.is_sensitive(),
+    }
+}
+
+pub(crate) fn assign_dirs(request: &AssignReplicasToDirsRequest) -> AssignDirs {
+    let directories = request.directories.iter().flat_map(|directory| {
+        let id = DirectoryId::new(directory.id);
+        directory.topics.iter().flat_map(move |topic| {
+            topic.partitions.iter().map(move |partition| {
+                let at = TopicIdPartition {
+                    topic_id: TopicId::new(topic.topic_id),
+                    partition: PartitionIndex::new(partition.partition_index),
+                };
+                (at, id)
+            })
+        })
+    });
+    AssignDirs {
+        broker_id: request.broker_id,
+        broker_epoch: BrokerEpoch::new(request.broker_epoch),
+        replicas: directories.collect(),
+    }
+}
+
+/// `codes` are those of the request's replicas, in their order.
+pub(crate) fn assigned_dirs(
+    request: AssignReplicasToDirsRequest,
+    codes: Vec<ErrorCode>,
+) -> AssignReplicasToDirsResponse {
+    let mut codes = codes.into_iter();
+    let directories = request.directories.into_iter().map(|directory| {
+        let topics = directory.topics.into_iter().map(|topic| {
+            let partitions = topic.partitions.into_iter().zip(codes.by_ref());
+            let partitions = partitions.map(|(partition, error_code)| AssignedPartition {
+                partition_index: partition.partition_index,
+                error_code,
+            });
+            AssignedTopic {
+                topic_id: topic.topic_id,
+                partitions: partitions.collect(),
+            }
+        });
+        AssignedDirectory {
+            id: directory.id,
+            topics: topics.collect(),
+        }
+    });
+    AssignReplicasToDirsResponse {
+        directories: directories.collect(),
+        ..AssignReplicasToDirsResponse::default()
     }
 }
 

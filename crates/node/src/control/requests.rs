@@ -5,9 +5,10 @@ use highwater_disk::Disk;
 use highwater_metadata::controller::Decision;
 use highwater_metadata::split_for_batches;
 use highwater_protocol::messages::{
-    AllocateProducerIdsRequest, AllocateProducerIdsResponse, BrokerHeartbeatRequest,
-    BrokerHeartbeatResponse, BrokerRegistrationRequest, BrokerRegistrationResponse,
-    CreateTopicsRequest, DeleteTopicsRequest,
+    AllocateProducerIdsRequest, AllocateProducerIdsResponse, AlterPartitionRequest,
+    AlterPartitionResponse, AssignReplicasToDirsRequest, AssignReplicasToDirsResponse,
+    BrokerHeartbeatRequest, BrokerHeartbeatResponse, BrokerRegistrationRequest,
+    BrokerRegistrationResponse, CreateTopicsRequest, DeleteTopicsRequest,
 };
 use highwater_protocol::{ListenerKind, Request, Response};
 use highwater_records::stored::MetadataRecord;
@@ -16,8 +17,17 @@ use rand_chacha::rand_core::RngCore as _;
 
 use super::{Control, Effects, convert};
 use crate::authorizer::{Operation, Resource};
-use crate::machine::{Answer, Effect, Incoming, Ticket};
+use crate::machine::{Answer, Caller, Effect, Incoming, Ticket};
 use crate::shard::describe::{ApiVersionsContext, api_versions};
+
+/// Whether an answer waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wait {
+    /// It tells nothing that is not committed.
+    No,
+    /// Until everything appended so far is committed.
+    ForCommit,
+}
 
 impl<D: Disk> Control<D> {
     pub(super) fn handle_request(&mut self, now: Now, incoming: Incoming, out: &mut Effects<D>) {
@@ -28,57 +38,66 @@ impl<D: Disk> Control<D> {
             request,
             ..
         } = incoming;
+        let Some((response, wait)) = self.respond(now, &caller, request, version) else {
+            // `Connection` lets nothing else through; a closed connection is the honest answer.
+            let answer = Answer::close();
+            out.push(Effect::Answer { ticket, answer });
+            return;
+        };
+        match (encoded(&response, version), wait) {
+            (Ok(body), Wait::ForCommit) => self.answer_when_committed(ticket, body, out),
+            (Ok(body), Wait::No) => self.answer(ticket, body, out),
+            (Err(text), _) => {
+                self.warnings.push(text);
+                let answer = Answer::close();
+                out.push(Effect::Answer { ticket, answer });
+            }
+        }
+    }
+
+    /// The answer to a request, and whether it depends on what is not committed yet. `None` for
+    /// what no controller serves.
+    fn respond(
+        &mut self,
+        now: Now,
+        caller: &Caller,
+        request: Request,
+        version: i16,
+    ) -> Option<(Response, Wait)> {
+        if let Request::ApiVersions(request) = &request {
+            let cx = ApiVersionsContext {
+                listener: ListenerKind::Controller,
+                node_id: self.config.node_id,
+                cluster_id: &self.cluster_id,
+                kraft_version: self.kraft_version,
+                image: self.committed.settled_image(),
+            };
+            return Some((api_versions(&cx, version, request).into(), Wait::No));
+        }
         // What brokers want of a controller. What they send on for their clients they have
         // allowed themselves.
         let cluster = Resource::Cluster;
         let allowed = self
             .authorizer
-            .allows(&caller, Operation::ClusterAction, cluster);
+            .allows(caller, Operation::ClusterAction, cluster);
+        if !allowed {
+            let response = refused(&request, ErrorCode::CLUSTER_AUTHORIZATION_FAILED)?;
+            return Some((response, Wait::No));
+        }
         let response = match request {
-            Request::ApiVersions(request) => {
-                let cx = ApiVersionsContext {
-                    listener: ListenerKind::Controller,
-                    node_id: self.config.node_id,
-                    cluster_id: &self.cluster_id,
-                    kraft_version: self.kraft_version,
-                    image: self.committed.settled_image(),
-                };
-                return self.answer(
-                    ticket,
-                    encoded(&api_versions(&cx, version, &request).into(), version),
-                    out,
-                );
-            }
-            request if !allowed => {
-                let answer = match refused(&request, ErrorCode::CLUSTER_AUTHORIZATION_FAILED) {
-                    Some(response) => Answer::bytes(encoded(&response, version)),
-                    None => Answer::close(),
-                };
-                out.push(Effect::Answer { ticket, answer });
-                return;
-            }
             Request::BrokerRegistration(request) => self.register(now, request, version).into(),
             Request::BrokerHeartbeat(request) => {
-                let (response, is_settled) = self.heartbeat(now, request);
-                let body = encoded(&response.into(), version);
-                if is_settled {
-                    return self.answer(ticket, body, out);
-                }
-                return self.answer_when_committed(ticket, body, out);
+                let (response, wait) = self.heartbeat(now, request);
+                return Some((response.into(), wait));
             }
             Request::AllocateProducerIds(request) => self.allocate(now, &request).into(),
+            Request::AlterPartition(request) => self.alter_partition(now, request).into(),
+            Request::AssignReplicasToDirs(request) => self.assign_to_dirs(now, request).into(),
             Request::CreateTopics(request) => self.create_topics(now, request),
             Request::DeleteTopics(request) => self.delete_topics(now, request, version),
-            // `Connection` lets nothing else through; a closed connection is the honest answer.
-            _ => {
-                out.push(Effect::Answer {
-                    ticket,
-                    answer: Answer::close(),
-                });
-                return;
-            }
+            _ => return None,
         };
-        self.answer_when_committed(ticket, encoded(&response, version), out);
+        Some((response, Wait::ForCommit))
     }
 
     fn register(
@@ -124,7 +143,7 @@ impl<D: Disk> Control<D> {
         &mut self,
         now: Now,
         request: BrokerHeartbeatRequest,
-    ) -> (BrokerHeartbeatResponse, bool) {
+    ) -> (BrokerHeartbeatResponse, Wait) {
         let request = convert::heartbeat(request);
         let next = self.log_end();
         let image = self.latest.image().clone();
@@ -149,7 +168,12 @@ impl<D: Disk> Control<D> {
                 ..BrokerHeartbeatResponse::default()
             },
         };
-        (response, is_settled)
+        let wait = if is_settled {
+            Wait::No
+        } else {
+            Wait::ForCommit
+        };
+        (response, wait)
     }
 
     fn allocate(
@@ -170,6 +194,38 @@ impl<D: Disk> Control<D> {
             Err(error_code) => AllocateProducerIdsResponse {
                 error_code,
                 ..AllocateProducerIdsResponse::default()
+            },
+        }
+    }
+
+    fn alter_partition(
+        &mut self,
+        now: Now,
+        request: AlterPartitionRequest,
+    ) -> AlterPartitionResponse {
+        let asked = convert::alter_partition(request);
+        let decision = self.controller.alter_partition(self.latest.image(), &asked);
+        match decision.and_then(|it| self.commit(now, it)) {
+            Ok(outcomes) => convert::altered_partitions(outcomes),
+            Err(error_code) => AlterPartitionResponse {
+                error_code,
+                ..AlterPartitionResponse::default()
+            },
+        }
+    }
+
+    fn assign_to_dirs(
+        &mut self,
+        now: Now,
+        request: AssignReplicasToDirsRequest,
+    ) -> AssignReplicasToDirsResponse {
+        let asked = convert::assign_dirs(&request);
+        let decision = self.controller.assign_dirs(self.latest.image(), &asked);
+        match decision.and_then(|it| self.commit(now, it)) {
+            Ok(codes) => convert::assigned_dirs(request, codes),
+            Err(error_code) => AssignReplicasToDirsResponse {
+                error_code,
+                ..AssignReplicasToDirsResponse::default()
             },
         }
     }
@@ -326,15 +382,28 @@ fn refused(request: &Request, error_code: ErrorCode) -> Option<Response> {
             ..AllocateProducerIdsResponse::default()
         }
         .into(),
+        Request::AlterPartition(_) => AlterPartitionResponse {
+            error_code,
+            ..AlterPartitionResponse::default()
+        }
+        .into(),
+        Request::AssignReplicasToDirs(_) => AssignReplicasToDirsResponse {
+            error_code,
+            ..AssignReplicasToDirsResponse::default()
+        }
+        .into(),
         Request::CreateTopics(request) => convert::refused_topics(request, error_code).into(),
         Request::DeleteTopics(request) => convert::refused_deletions(request, error_code).into(),
         _ => return None,
     })
 }
 
-/// A controller answer always fits the version that it was asked at.
-fn encoded(response: &Response, version: i16) -> Bytes {
-    response
-        .encode(version)
-        .expect("an answer that fits every version that is offered")
+/// An answer as bytes. What does not fit is our own mistake, which costs the asker its connection
+/// and is told.
+fn encoded(response: &Response, version: i16) -> Result<Bytes, String> {
+    let body = response.encode(version);
+    body.map_err(|why| {
+        let api = response.api_key();
+        format!("an answer to {api} v{version} could not be encoded: {why}")
+    })
 }

@@ -258,6 +258,9 @@ impl<D: Disk> Shard<D> {
         result: Result<Response, PeerError>,
         out: &mut Effects<D>,
     ) {
+        if self.directories_told(now, token, &result, out) {
+            return;
+        }
         let Some(forwarded) = self.serve.forwarding.sent.remove(&token) else {
             return;
         };
@@ -379,7 +382,7 @@ impl<D: Disk> Shard<D> {
     }
 
     /// The active controller. Until there are quorums of several nodes it is in this process.
-    const fn controller_id(&self) -> NodeId {
+    pub(crate) const fn controller_id(&self) -> NodeId {
         self.node_id
     }
 }

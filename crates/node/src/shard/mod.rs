@@ -5,11 +5,13 @@
 //! [`partition::PartitionTable::mark_changed`]; at the end of each step every concern that waits
 //! for partitions looks at the marked ones once (`Shard::settle`).
 
+mod assignments;
 pub mod checkpoints;
 pub(crate) mod describe;
 mod epochs;
 pub mod fetch;
 mod forward;
+mod isr;
 pub mod groups;
 pub mod lifecycle;
 mod list_offsets;
@@ -38,8 +40,10 @@ use crate::job::JobResult;
 use crate::journal::{Happening, JournalEntry, Level};
 use crate::machine::{Caller, Effect, Incoming, Input, Machine, MachineId, Token};
 use crate::part::Part;
+use assignments::DirAssignments;
 use checkpoints::CheckpointState;
 use fetch::FetchState;
+use isr::IsrState;
 use groups::GroupState;
 use lifecycle::LifecycleState;
 use lifecycle::dirs::LogDir;
@@ -71,6 +75,8 @@ pub struct Shard<D: Disk> {
     pub(crate) fetch: FetchState<D>,
     pub(crate) serve: ServeState,
     pub(crate) groups: GroupState,
+    pub(crate) assignments: DirAssignments,
+    pub(crate) isr: IsrState,
     /// Asked before anything is done for a client.
     pub(crate) authorizer: Arc<dyn Authorizer>,
     /// Source of session ids and of the uuids in the names of deleted directories.
@@ -92,7 +98,9 @@ impl<D: Disk> Machine<D> for Shard<D> {
             }
             Input::Part { from, part } => self.handle_part(now, from, part, out),
             Input::PeerAnswer { token, result } => {
-                self.handle_peer_answer(now, token, result, out);
+                if !self.handle_isr_answer(now, token, &result, out) {
+                    self.handle_peer_answer(now, token, result, out);
+                }
             }
             Input::JobDone { token, result } => self.handle_job_done(now, token, result, out),
             Input::Tick => self.handle_tick(now, out),
@@ -100,6 +108,8 @@ impl<D: Disk> Machine<D> for Shard<D> {
             Input::Stop => {}
         }
         self.settle(now, out);
+        self.ask_for_isrs(now, out);
+        self.tell_directories(now, out);
         self.give_held_answers(now, out);
     }
 
@@ -111,6 +121,8 @@ impl<D: Disk> Machine<D> for Shard<D> {
             self.fetch.next_deadline(),
             self.serve.next_deadline(),
             self.groups.next_deadline(),
+            self.assignments.next_deadline(),
+            self.isr.next_deadline(),
         ];
         deadlines.into_iter().flatten().min()
     }
@@ -146,6 +158,7 @@ impl<D: Disk> Shard<D> {
             shards,
             node_id,
             groups: GroupState::new(&broker_config),
+            isr: IsrState::default(),
             lifecycle: LifecycleState::new(inventory.found, inventory.leftovers),
             checkpoints: CheckpointState::new(number, shards, dirs.len(), &settings),
             broker_config,
@@ -156,6 +169,7 @@ impl<D: Disk> Shard<D> {
             produce: ProduceState::default(),
             fetch: FetchState::new(&serving, shards, ChaCha8Rng::from_seed(session_seed)),
             serve: ServeState::new(serving),
+            assignments: DirAssignments::default(),
             authorizer: Arc::new(AllowAll),
             random,
             outputs: Vec::new(),
@@ -235,6 +249,7 @@ impl<D: Disk> Shard<D> {
         self.produce_tick(now, out);
         self.fetch_tick(now, out);
         self.groups_tick(now, out);
+        self.isr_tick(now, out);
     }
 
     /// Lets everything that waits for partitions look at those that changed in this step.

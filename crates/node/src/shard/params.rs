@@ -106,6 +106,8 @@ pub struct ShardSettings {
     pub producer_id_check_interval: Millis,
     /// `num.recovery.threads.per.data.dir`: logs of this shard opened at once in one directory.
     pub recovery_jobs_per_dir_max: usize,
+    /// `replica.lag.time.max.ms`.
+    pub replica_lag_time_max: Millis,
     /// `max.decompressed.batch.bytes`: what the records of one batch may decompress to.
     pub decompressed_batch_bytes_max: u64,
 }
@@ -129,6 +131,7 @@ impl ShardSettings {
                 config.count("num.recovery.threads.per.data.dir").max(1),
             )
             .unwrap_or(1),
+            replica_lag_time_max: millis("replica.lag.time.max.ms"),
             decompressed_batch_bytes_max: config.count("max.decompressed.batch.bytes"),
         }
     }

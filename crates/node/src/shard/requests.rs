@@ -135,9 +135,11 @@ impl<D: Disk> Shard<D> {
                 self.handle_group_request(now, &incoming, request, out);
             }
             Request::Produce(_)
+            | Request::AlterPartition(_)
             | Request::BrokerRegistration(_)
             | Request::BrokerHeartbeat(_)
-            | Request::AllocateProducerIds(_) => {
+            | Request::AllocateProducerIds(_)
+            | Request::AssignReplicasToDirs(_) => {
                 // No broker listener offers them, so `Connection` lets none through.
                 out.push(Effect::Answer {
                     ticket,

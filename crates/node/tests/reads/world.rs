@@ -24,8 +24,8 @@ use highwater_protocol::wire::Message;
 use highwater_protocol::{FetchView, ListenerKind, ProduceView, Request, Response};
 use highwater_records::{BatchBuilder, BatchOptions};
 use highwater_types::{
-    BrokerEpoch, DirectoryId, LeaderEpoch, Millis, NodeId, Now, PartitionEpoch, PartitionIndex,
-    TopicId, TopicIdPartition, TopicName, TopicPartition, Uuid, WallMs,
+    BrokerEpoch, DirectoryId, LeaderEpoch, Millis, Mono, NodeId, Now, PartitionEpoch,
+    PartitionIndex, TopicId, TopicIdPartition, TopicName, TopicPartition, Uuid, WallMs,
 };
 
 use crate::kafka_dir;
@@ -252,6 +252,10 @@ impl World {
                 part: Part::Image(update),
             };
             self.step(shard, input);
+            // Much is worked off in several steps.
+            while self.shards[shard].next_deadline() == Some(Mono::START) {
+                self.step(shard, Input::Tick);
+            }
         }
     }
 

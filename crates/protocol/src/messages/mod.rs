@@ -4,8 +4,12 @@
 
 pub mod allocate_producer_ids_request;
 pub mod allocate_producer_ids_response;
+pub mod alter_partition_request;
+pub mod alter_partition_response;
 pub mod api_versions_request;
 pub mod api_versions_response;
+pub mod assign_replicas_to_dirs_request;
+pub mod assign_replicas_to_dirs_response;
 pub mod broker_heartbeat_request;
 pub mod broker_heartbeat_response;
 pub mod broker_registration_request;
@@ -60,7 +64,11 @@ pub mod sync_group_response;
 pub use self::{
     allocate_producer_ids_request::AllocateProducerIdsRequest,
     allocate_producer_ids_response::AllocateProducerIdsResponse,
-    api_versions_request::ApiVersionsRequest, api_versions_response::ApiVersionsResponse,
+    alter_partition_request::AlterPartitionRequest,
+    alter_partition_response::AlterPartitionResponse, api_versions_request::ApiVersionsRequest,
+    api_versions_response::ApiVersionsResponse,
+    assign_replicas_to_dirs_request::AssignReplicasToDirsRequest,
+    assign_replicas_to_dirs_response::AssignReplicasToDirsResponse,
     broker_heartbeat_request::BrokerHeartbeatRequest,
     broker_heartbeat_response::BrokerHeartbeatResponse,
     broker_registration_request::BrokerRegistrationRequest,
@@ -101,8 +109,12 @@ use crate::wire::MessageInfo;
 pub const ALL: &[MessageInfo] = &[
     MessageInfo::of::<AllocateProducerIdsRequest>(),
     MessageInfo::of::<AllocateProducerIdsResponse>(),
+    MessageInfo::of::<AlterPartitionRequest>(),
+    MessageInfo::of::<AlterPartitionResponse>(),
     MessageInfo::of::<ApiVersionsRequest>(),
     MessageInfo::of::<ApiVersionsResponse>(),
+    MessageInfo::of::<AssignReplicasToDirsRequest>(),
+    MessageInfo::of::<AssignReplicasToDirsResponse>(),
     MessageInfo::of::<BrokerHeartbeatRequest>(),
     MessageInfo::of::<BrokerHeartbeatResponse>(),
     MessageInfo::of::<BrokerRegistrationRequest>(),

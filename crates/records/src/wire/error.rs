@@ -32,6 +32,9 @@ pub enum DecodeError {
     /// A string that is not UTF-8.
     #[error("a string is not UTF-8")]
     Utf8,
+    /// A string of more bytes than any may have, though its length field could say so.
+    #[error("a string of {0} bytes is too long")]
+    LongString(usize),
     /// Tags do not rise.
     #[error("tag {tag} does not come after tag {after}")]
     TagOrder {

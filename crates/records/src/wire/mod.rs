@@ -12,6 +12,6 @@ mod writer;
 
 pub use self::error::{DecodeError, EncodeError};
 pub use self::message::{Message, MessageInfo, Recode, RecodeError};
-pub use self::reader::Reader;
+pub use self::reader::{Reader, STRING_BYTES_MAX};
 pub use self::values::Wire;
 pub use self::writer::{TagWriter, Writer};

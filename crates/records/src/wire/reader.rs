@@ -10,6 +10,9 @@ const MEMORY_FREE: usize = 1 << 20;
 const MEMORY_PER_BYTE: usize = 8;
 /// Memory that they may never exceed, in bytes.
 const MEMORY_MAX: usize = 256 << 20;
+/// Most bytes of a string: what the length fields of inflexible versions can say, and what Kafka
+/// keeps to everywhere.
+pub const STRING_BYTES_MAX: usize = 0x7fff;
 
 /// Reads the fields of one message, front to back. After an error it must not be used further.
 ///
@@ -176,10 +179,11 @@ impl<'a> Reader<'a> {
         self.nullable_str()?.ok_or(DecodeError::Null)
     }
 
-    /// A string or null.
+    /// A string or null. As in Kafka no string is longer than [`STRING_BYTES_MAX`], not even where
+    /// the length field of a flexible version has room for more.
     ///
     /// # Errors
-    /// When it is cut or not UTF-8.
+    /// When it is cut, too long or not UTF-8.
     pub fn nullable_str(&mut self) -> Result<Option<&'a str>, DecodeError> {
         let len = if self.flexible {
             self.compact_length()?
@@ -187,6 +191,9 @@ impl<'a> Reader<'a> {
             self.short_length()?
         };
         let Some(len) = len else { return Ok(None) };
+        if len > STRING_BYTES_MAX {
+            return Err(DecodeError::LongString(len));
+        }
         let text = std::str::from_utf8(self.take(len)?).map_err(|_| DecodeError::Utf8)?;
         Ok(Some(text))
     }

@@ -1,6 +1,6 @@
 use bytes::{BufMut as _, Bytes, BytesMut};
 
-use super::{EncodeError, Wire};
+use super::{EncodeError, STRING_BYTES_MAX, Wire};
 
 /// Writes the fields of one message, front to back.
 #[derive(Debug, Default)]
@@ -131,9 +131,12 @@ impl Writer {
     /// A string or null.
     ///
     /// # Errors
-    /// When it is too long for the length field of an inflexible version.
+    /// When it is longer than [`STRING_BYTES_MAX`]: nobody would read it.
     pub fn nullable_str(&mut self, text: Option<&str>) -> Result<(), EncodeError> {
         let len = text.map(str::len);
+        if let Some(len) = len.filter(|len| *len > STRING_BYTES_MAX) {
+            return Err(EncodeError::TooLong(len));
+        }
         if self.flexible {
             self.compact_length(len)?;
         } else {

@@ -11,6 +11,7 @@ use highwater_protocol::messages::{
         DescribeConfigsSynonym,
     },
 };
+use highwater_protocol::wire::STRING_BYTES_MAX;
 use highwater_types::{ErrorCode, TopicName};
 
 use super::DescribeContext;
@@ -56,9 +57,22 @@ pub(crate) fn describe_configs(
         }
         result
     });
+    let mut results: Vec<DescribeConfigsResult> = results.collect();
+    let too_long = results.iter().any(|result| {
+        let text = result.error_message.as_ref();
+        text.is_some_and(|text| text.len() > STRING_BYTES_MAX)
+    });
+    if too_long {
+        // As in Kafka: a text that repeats so much of the request that no answer can hold it.
+        for result in &mut results {
+            result.error_code = ErrorCode::UNKNOWN_SERVER_ERROR;
+            result.error_message = Some("The answer's text would be too long.".to_owned());
+            result.configs.clear();
+        }
+    }
     DescribeConfigsResponse {
         throttle_time_ms: 0,
-        results: results.collect(),
+        results,
     }
 }
 

@@ -16,6 +16,12 @@ use crate::machine::{Answer, Effect, Piece, Region};
 use crate::shard::Effects;
 use crate::shard::describe::live_brokers;
 
+/// The first version that tells where histories part (KIP-595).
+const DIVERGENCE_SINCE: i16 = 12;
+/// The first version in which Kafka tells who leads and where it is reached (KIP-951), though the
+/// field for the leader is older.
+const LEADER_SINCE: i16 = 16;
+
 /// One partition of an answer.
 #[derive(Debug)]
 pub(super) struct AnswerRow<F> {
@@ -102,17 +108,19 @@ fn fetched<F>(
         preferred_read_replica: NodeId::NONE,
         ..Default::default()
     };
-    if version >= 12 {
-        if let Some(end) = read.diverging {
-            let (epoch, end_offset) = (end.epoch.raw(), end.end_offset.raw());
-            data.diverging_epoch = EpochEndOffset { epoch, end_offset };
-        }
-        if let Some(leader) = read.leader {
-            data.current_leader = LeaderIdAndEpoch {
-                leader_id: leader.id,
-                leader_epoch: leader.epoch.raw(),
-            };
-        }
+    if version >= DIVERGENCE_SINCE
+        && let Some(end) = read.diverging
+    {
+        let (epoch, end_offset) = (end.epoch.raw(), end.end_offset.raw());
+        data.diverging_epoch = EpochEndOffset { epoch, end_offset };
+    }
+    if version >= LEADER_SINCE
+        && let Some(leader) = read.leader
+    {
+        data.current_leader = LeaderIdAndEpoch {
+            leader_id: leader.id,
+            leader_epoch: leader.epoch.raw(),
+        };
     }
     FetchedPartition {
         data,
@@ -131,7 +139,7 @@ fn endpoints<D: Disk>(
         leaders.into_iter().any(|leader| leader.id == id)
     };
     let named = rows.iter().any(|row| row.read.leader.is_some());
-    if head.version < 16 || !named || matches!(head.reader, Reader::Replica(_)) {
+    if head.version < LEADER_SINCE || !named || matches!(head.reader, Reader::Replica(_)) {
         return Vec::new();
     }
     live_brokers(cx.image, &head.caller.listener_name)

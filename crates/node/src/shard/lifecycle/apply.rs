@@ -167,7 +167,7 @@ impl<D: Disk> Shard<D> {
         partition.settings = Arc::clone(settings);
         if configured && let PartitionState::Online(online) = &mut partition.state {
             configure_log(&mut online.log, settings, &self.settings);
-            let config = replica_config(settings);
+            let config = replica_config(settings, &self.settings);
             self.with_replica(now, id, out, |replica, outputs| {
                 replica.handle_config(now, config, outputs);
             });
@@ -184,9 +184,14 @@ impl<D: Disk> Shard<D> {
         out: &mut Effects<D>,
     ) {
         let assignment = assignment(image);
+        if image.assigned_replicas.len() > 1 {
+            self.watch_followers(now);
+            self.tell_brokers(now, id, out);
+        }
         self.with_replica(now, id, out, |replica, outputs| {
             replica.handle_metadata(now, &assignment, outputs);
         });
+        self.note_directory(id);
         self.after_append(now, id, out);
     }
 

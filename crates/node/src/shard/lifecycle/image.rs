@@ -19,6 +19,7 @@ impl<D: Disk> Shard<D> {
         if self.lifecycle.is_closing() {
             return;
         }
+        self.isr_brokers_changed(now, &before, out);
         let deleted = deleted_topics(&before, &self.image, &update.changed);
         self.groups_topics_deleted(now, &deleted, out);
         if self.lifecycle.phase == Phase::Waiting {

@@ -256,7 +256,7 @@ impl<D: Disk> Shard<D> {
             flushed_offset: log.flushed_offset(),
         };
         let high_watermark = partition.kept.high_watermark.unwrap_or(Offset::ZERO);
-        let config = replica_config(&partition.settings);
+        let config = replica_config(&partition.settings, &self.settings);
         let replica = Replica::new(now, self.node_id, ends, high_watermark, config);
         let online = OnlinePartition {
             log,

@@ -71,6 +71,15 @@ impl<D: Disk> Shard<D> {
                 };
                 self.partition_changed(id, Level::Trace, happening, out);
             }
+            Output::ProposeIsr(proposal) => self.propose_isr(id, *proposal, out),
+            Output::IsrChanged { from, to } => {
+                let happening = |partition| Happening::IsrChanged {
+                    partition,
+                    from,
+                    to,
+                };
+                self.partition_changed(id, Level::Info, happening, out);
+            }
             Output::Flush => self.start_sync(now, id, out),
             Output::DataLoss { from, to } => {
                 let why = "the log is cut below its high watermark";

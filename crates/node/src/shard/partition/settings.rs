@@ -33,13 +33,14 @@ pub(crate) fn log_config(
 }
 
 /// What a topic's configs mean to its replicas.
-pub(crate) fn replica_config(topic: &TopicSettings) -> ReplicaConfig {
+pub(crate) fn replica_config(topic: &TopicSettings, shard: &ShardSettings) -> ReplicaConfig {
     ReplicaConfig {
         min_in_sync_replicas: usize::try_from(topic.min_in_sync_replicas).unwrap_or(usize::MAX),
         flush: FlushPolicy {
             messages: topic.flush_messages.unwrap_or(u64::MAX),
             age: topic.flush_ms,
         },
+        lag_max: shard.replica_lag_time_max,
     }
 }
 

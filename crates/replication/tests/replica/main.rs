@@ -1,122 +1,14 @@
 //! Stories of one replica: inputs in, outputs compared.
 
-use highwater_replication::{
-    Assignment, FlushPolicy, FollowerFetch, LogEnds, Output, Replica, ReplicaConfig,
-};
-use highwater_types::{
-    BrokerEpoch, ErrorCode, LeaderEpoch, Millis, Mono, NodeId, Now, Offset, PartitionEpoch,
-};
-use proptest::prelude::*;
+mod following;
+mod isr;
+mod random;
+mod story;
 
-const SELF: i32 = 1;
+use highwater_replication::FlushPolicy;
+use highwater_types::{ErrorCode, LeaderEpoch, Millis, NodeId};
 
-struct Story {
-    replica: Replica,
-    now: Now,
-}
-
-fn text(outputs: &[Output]) -> String {
-    let line = |output: &Output| match output {
-        Output::Leads {
-            epoch,
-            start_offset,
-        } => format!("leads {epoch} at {start_offset}"),
-        Output::LeadsNoMore { epoch } => format!("leads no more {epoch}"),
-        Output::Follows { leader, epoch } => {
-            format!("follows {} {epoch}", leader.map_or(-1, NodeId::raw))
-        }
-        Output::HighWatermark { from, to } => format!("hw {from} -> {to}"),
-        Output::Flush => "flush".to_owned(),
-        Output::DataLoss { from, to } => format!("lost [{from},{to})"),
-    };
-    outputs.iter().map(line).collect::<Vec<_>>().join("; ")
-}
-
-fn offset(raw: i64) -> Offset {
-    Offset::new(raw)
-}
-
-fn nodes(ids: &[i32]) -> Vec<NodeId> {
-    ids.iter().copied().map(NodeId::new).collect()
-}
-
-fn config(min_in_sync_replicas: usize, flush: FlushPolicy) -> ReplicaConfig {
-    ReplicaConfig {
-        min_in_sync_replicas,
-        flush,
-    }
-}
-
-const NEVER: FlushPolicy = FlushPolicy::NEVER;
-const EACH: FlushPolicy = FlushPolicy {
-    messages: 1,
-    age: None,
-};
-
-impl Story {
-    fn new(log_end: i64, flushed: i64, hw: i64, config: ReplicaConfig) -> Self {
-        let now = Now {
-            mono: Mono::from_micros(1_000_000),
-            ..Now::default()
-        };
-        let ends = LogEnds {
-            log_start_offset: offset(0),
-            log_end_offset: offset(log_end),
-            flushed_offset: offset(flushed),
-        };
-        Self {
-            replica: Replica::new(now, NodeId::new(SELF), ends, offset(hw), config),
-            now,
-        }
-    }
-
-    fn metadata(&mut self, leader: i32, epochs: (i32, i32), ar: &[i32], isr: &[i32]) -> String {
-        let assignment = Assignment {
-            leader: (leader >= 0).then(|| NodeId::new(leader)),
-            leader_epoch: LeaderEpoch::new(epochs.0),
-            partition_epoch: PartitionEpoch::new(epochs.1),
-            assigned_replicas: nodes(ar),
-            in_sync_replicas: nodes(isr),
-        };
-        let mut out = Vec::new();
-        self.replica
-            .handle_metadata(self.now, &assignment, &mut out);
-        text(&out)
-    }
-
-    fn append(&mut self, log_end: i64) -> String {
-        let mut out = Vec::new();
-        self.replica
-            .handle_appended(self.now, offset(log_end), &mut out);
-        text(&out)
-    }
-
-    fn flushed(&mut self, to: i64) -> String {
-        let mut out = Vec::new();
-        self.replica.handle_flushed(self.now, offset(to), &mut out);
-        text(&out)
-    }
-
-    fn advance(&mut self, ms: u64) -> String {
-        self.now.mono = self.now.mono.plus(Millis::new(ms));
-        let mut out = Vec::new();
-        self.replica.handle_tick(self.now, &mut out);
-        text(&out)
-    }
-
-    fn fetch(&mut self, replica: i32, epoch: i32, at: i64) -> Result<String, ErrorCode> {
-        let fetch = FollowerFetch {
-            replica: NodeId::new(replica),
-            broker_epoch: BrokerEpoch::new(5),
-            leader_epoch: LeaderEpoch::new(epoch),
-            fetch_offset: offset(at),
-        };
-        let mut out = Vec::new();
-        self.replica
-            .handle_follower_fetch(self.now, fetch, &mut out)
-            .map(|()| text(&out))
-    }
-}
+use story::{EACH, NEVER, Story, config, offset, text};
 
 #[test]
 fn a_sole_replica_commits_as_it_appends() {
@@ -206,7 +98,7 @@ fn ih_12_below_the_minimum_isr_the_high_watermark_stands_still() {
     assert_eq!(story.append(10), "");
     assert_eq!(story.fetch(2, 0, 10), Ok("hw 0 -> 10".to_owned()));
     assert_eq!(story.append(11), "");
-    assert_eq!(story.metadata(1, (0, 1), &[1, 2], &[1]), "");
+    assert_eq!(story.metadata(1, (0, 1), &[1, 2], &[1]), "isr 1,2 -> 1");
     assert_eq!(story.replica.high_watermark(), offset(10));
     assert_eq!(
         story.replica.check_append(true),
@@ -222,7 +114,10 @@ fn ih_12_below_the_minimum_isr_the_high_watermark_stands_still() {
         Ok(String::new()),
         "still below the minimum"
     );
-    assert_eq!(story.metadata(1, (0, 2), &[1, 2], &[1, 2]), "hw 10 -> 11");
+    assert_eq!(
+        story.metadata(1, (0, 2), &[1, 2], &[1, 2]),
+        "isr 1 -> 1,2; hw 10 -> 11"
+    );
 }
 
 #[test]
@@ -317,45 +212,4 @@ fn a_follower_with_a_flush_policy_flushes_but_moves_no_high_watermark() {
     assert_eq!(story.append(5), "flush");
     assert_eq!(story.flushed(5), "");
     assert_eq!(story.replica.high_watermark(), offset(0));
-}
-
-proptest! {
-    /// Whatever happens, the invariants hold (they are asserted inside) and the high watermark of
-    /// a leader never falls nor passes what its followers hold.
-    #[test]
-    fn i_08_the_high_watermark_never_falls(
-        steps in proptest::collection::vec((0_u8..6, 0_i64..20, 0_i32..3), 1..60),
-        messages in 1_u64..20,
-    ) {
-        let policy = FlushPolicy { messages, age: Some(Millis::new(50)) };
-        let mut story = Story::new(0, 0, 0, config(2, policy));
-        let (mut epoch, mut partition_epoch, mut log_end) = (0, 0, 0);
-        story.metadata(1, (epoch, partition_epoch), &[1, 2, 3], &[1, 2, 3]);
-        for (what, amount, which) in steps {
-            let before = story.replica.high_watermark();
-            match what {
-                0 | 1 => {
-                    log_end += amount;
-                    story.append(log_end);
-                }
-                2 => drop(story.flushed((log_end - amount).max(0))),
-                3 => drop(story.fetch(2 + which % 2, epoch, (log_end - amount).max(0))),
-                4 => drop(story.advance(amount.unsigned_abs() * 10)),
-                _ => {
-                    partition_epoch += 1;
-                    epoch += i32::from(which == 0);
-                    let isr: &[i32] = if which == 1 { &[1] } else { &[1, 2] };
-                    story.metadata(1, (epoch, partition_epoch), &[1, 2, 3], isr);
-                }
-            }
-            let after = story.replica.high_watermark();
-            prop_assert!(after >= before);
-            if after > before {
-                let leader = story.replica.role().as_leader().expect("leads throughout");
-                for node in leader.maximal_isr.iter().filter(|node| node.raw() != SELF) {
-                    prop_assert!(leader.followers[node].log_end_offset >= after);
-                }
-            }
-        }
-    }
 }

@@ -1,10 +1,17 @@
-use std::collections::BTreeMap;
+mod following;
+mod leading;
+mod metadata;
+
+pub use self::following::{FetchPosition, FollowStep, LeaderAnswer, LeaderRange};
+
+use std::sync::Arc;
 
 use highwater_types::{
-    BrokerEpoch, ErrorCode, LeaderEpoch, Mono, NodeId, Now, Offset, PartitionEpoch,
+    BrokerEpoch, ErrorCode, LeaderEpoch, Millis, Mono, NodeId, Now, Offset, PartitionEpoch,
 };
 
-use crate::{FlushPolicy, Follower, Leader, Output, Role};
+use crate::leader::Judging;
+use crate::{EligibleBrokers, FlushPolicy, Output, Role};
 
 /// One replica of one partition. Does no IO and reads no clock.
 ///
@@ -15,8 +22,10 @@ pub struct Replica {
     node_id: NodeId,
     config: ReplicaConfig,
     role: Role,
-    /// Of the metadata applied last; `NONE` before any.
+    /// Of the state applied last, by metadata or by the controller's answer; `NONE` before any.
     partition_epoch: PartitionEpoch,
+    /// Who may be in an ISR at all.
+    eligible: Arc<EligibleBrokers>,
     ends: LogEnds,
     /// Exclusive: every record below it is on each member of the maximal ISR.
     ///
@@ -56,6 +65,8 @@ pub struct ReplicaConfig {
     pub min_in_sync_replicas: usize,
     /// `flush.messages` and `flush.ms`.
     pub flush: FlushPolicy,
+    /// `replica.lag.time.max.ms`: a member of the ISR that has not caught up for longer leaves it.
+    pub lag_max: Millis,
 }
 
 /// A partition as the metadata has it.
@@ -103,6 +114,7 @@ impl Replica {
             config,
             role: Role::None,
             partition_epoch: PartitionEpoch::NONE,
+            eligible: Arc::default(),
             ends,
             high_watermark: high_watermark
                 .max(ends.log_start_offset)
@@ -139,7 +151,7 @@ impl Replica {
         self.role.as_leader().is_some()
     }
 
-    /// The partition epoch of the metadata applied last; `NONE` before any.
+    /// The partition epoch of the state applied last; `NONE` before any.
     #[must_use]
     pub const fn partition_epoch(&self) -> PartitionEpoch {
         self.partition_epoch
@@ -177,7 +189,7 @@ impl Replica {
             .role
             .as_leader()
             .ok_or(ErrorCode::NOT_LEADER_OR_FOLLOWER)?;
-        if acks_all && leader.in_sync_replicas.len() < self.effective_min_in_sync_replicas() {
+        if acks_all && leader.isr.committed().len() < self.effective_min_in_sync_replicas() {
             return Err(ErrorCode::NOT_ENOUGH_REPLICAS);
         }
         Ok(leader.epoch)
@@ -193,7 +205,7 @@ impl Replica {
         if self.high_watermark < end_offset {
             return None;
         }
-        if leader.maximal_isr.len() < self.effective_min_in_sync_replicas() {
+        if leader.isr.maximal().count() < self.effective_min_in_sync_replicas() {
             return Some(ErrorCode::NOT_ENOUGH_REPLICAS_AFTER_APPEND);
         }
         Some(ErrorCode::NONE)
@@ -207,23 +219,6 @@ impl Replica {
             return Some(ErrorCode::NOT_LEADER_OR_FOLLOWER);
         }
         (self.own_copy_end >= end_offset).then_some(ErrorCode::NONE)
-    }
-
-    /// The metadata says this about the partition. Ignored when it is older than what was applied.
-    pub fn handle_metadata(&mut self, now: Now, assignment: &Assignment, out: &mut Vec<Output>) {
-        let outdated = assignment.partition_epoch < self.partition_epoch
-            || assignment.leader_epoch < self.leader_epoch();
-        if outdated {
-            return;
-        }
-        self.partition_epoch = assignment.partition_epoch;
-        if assignment.leader == Some(self.node_id) {
-            self.lead(assignment, out);
-        } else {
-            self.follow(assignment, out);
-        }
-        self.advance(now, out);
-        self.assert_invariants();
     }
 
     /// The topic's configuration changed.
@@ -294,44 +289,6 @@ impl Replica {
         self.assert_invariants();
     }
 
-    /// A follower fetched. Only a fetch in the leader's own epoch counts (KIP-320): one that was
-    /// held up in the network changes nothing.
-    ///
-    /// # Errors
-    /// NOT_LEADER_OR_FOLLOWER, FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH; and
-    /// NOT_LEADER_OR_FOLLOWER again when the follower's registration is older than one seen.
-    pub fn handle_follower_fetch(
-        &mut self,
-        now: Now,
-        fetch: FollowerFetch,
-        out: &mut Vec<Output>,
-    ) -> Result<(), ErrorCode> {
-        let log_end_offset = self.ends.log_end_offset;
-        let Role::Leader(leader) = &mut self.role else {
-            return Err(ErrorCode::NOT_LEADER_OR_FOLLOWER);
-        };
-        if fetch.leader_epoch < leader.epoch {
-            return Err(ErrorCode::FENCED_LEADER_EPOCH);
-        }
-        if fetch.leader_epoch > leader.epoch || fetch.fetch_offset > log_end_offset {
-            return Err(ErrorCode::UNKNOWN_LEADER_EPOCH);
-        }
-        let Some(progress) = leader.followers.get_mut(&fetch.replica) else {
-            return Err(ErrorCode::UNKNOWN_LEADER_EPOCH);
-        };
-        if fetch.broker_epoch < progress.broker_epoch {
-            return Err(ErrorCode::NOT_LEADER_OR_FOLLOWER);
-        }
-        progress.broker_epoch = fetch.broker_epoch;
-        progress.log_end_offset = fetch.fetch_offset;
-        if fetch.fetch_offset == log_end_offset {
-            progress.last_caught_up = Some(now.mono);
-        }
-        self.advance(now, out);
-        self.assert_invariants();
-        Ok(())
-    }
-
     /// Time has come.
     pub fn handle_tick(&mut self, now: Now, out: &mut Vec<Output>) {
         self.advance(now, out);
@@ -347,53 +304,13 @@ impl Replica {
         self.config.flush.deadline(self.unflushed_since)
     }
 
-    fn lead(&mut self, assignment: &Assignment, out: &mut Vec<Output>) {
-        let (assigned, in_sync) = (&assignment.assigned_replicas, &assignment.in_sync_replicas);
-        if let Role::Leader(leader) = &mut self.role {
-            if leader.epoch == assignment.leader_epoch {
-                leader.refresh(self.node_id, assigned, in_sync);
-                return;
-            }
-            // Directly after the own epoch nobody else can have led. Otherwise somebody may have:
-            // leadership was lost and regained.
-            if assignment.leader_epoch != leader.epoch.next() {
-                out.push(Output::LeadsNoMore {
-                    epoch: leader.epoch,
-                });
-            }
-        }
-        let mut leader = Leader {
-            epoch: assignment.leader_epoch,
-            epoch_start_offset: self.ends.log_end_offset,
-            assigned_replicas: Vec::new(),
-            in_sync_replicas: Vec::new(),
-            maximal_isr: Vec::new(),
-            followers: BTreeMap::new(),
-        };
-        leader.refresh(self.node_id, assigned, in_sync);
-        out.push(Output::Leads {
-            epoch: leader.epoch,
-            start_offset: leader.epoch_start_offset,
-        });
-        self.role = Role::Leader(leader);
-    }
-
-    fn follow(&mut self, assignment: &Assignment, out: &mut Vec<Output>) {
-        if let Role::Leader(leader) = &self.role {
-            out.push(Output::LeadsNoMore {
-                epoch: leader.epoch,
-            });
-        }
-        let follower = Follower {
-            leader: assignment.leader,
-            epoch: assignment.leader_epoch,
-        };
-        if self.role != Role::Follower(follower) {
-            self.role = Role::Follower(follower);
-            out.push(Output::Follows {
-                leader: follower.leader,
-                epoch: follower.epoch,
-            });
+    /// What followers are judged by at this moment.
+    fn judging(&self, now: Mono) -> Judging<'_> {
+        Judging {
+            now,
+            log_end_offset: self.ends.log_end_offset,
+            lag_max: self.config.lag_max,
+            eligible: &self.eligible,
         }
     }
 
@@ -419,22 +336,19 @@ impl Replica {
             return;
         };
         // Below the minimum nothing new becomes readable: KIP-966, strict minimum ISR.
-        if leader.in_sync_replicas.len() < self.effective_min_in_sync_replicas() {
+        if leader.isr.committed().len() < self.effective_min_in_sync_replicas() {
             return;
         }
-        let others = leader.others_of_maximal_isr(self.node_id).map(|node| {
-            leader
-                .followers
-                .get(&node)
-                .map_or(Offset::ZERO, |it| it.log_end_offset)
-        });
-        let candidate = others.fold(self.own_copy_end, Offset::min);
-        if candidate > self.high_watermark {
-            out.push(Output::HighWatermark {
-                from: self.high_watermark,
-                to: candidate,
-            });
-            self.high_watermark = candidate;
+        let others = leader.smallest_end_of_others(self.node_id, self.judging(now.mono));
+        let candidate = others.map_or(self.own_copy_end, |it| it.min(self.own_copy_end));
+        self.raise_high_watermark(candidate, out);
+    }
+
+    fn raise_high_watermark(&mut self, to: Offset, out: &mut Vec<Output>) {
+        if to > self.high_watermark {
+            let from = self.high_watermark;
+            out.push(Output::HighWatermark { from, to });
+            self.high_watermark = to;
         }
     }
 
@@ -471,15 +385,6 @@ impl Replica {
             "epoch {} starts at {} above log end {log_end_offset}",
             leader.epoch,
             leader.epoch_start_offset
-        );
-        assert!(
-            leader
-                .in_sync_replicas
-                .iter()
-                .all(|node| leader.maximal_isr.contains(node)),
-            "maximal ISR {:?} lacks a member of {:?}",
-            leader.maximal_isr,
-            leader.in_sync_replicas
         );
         assert!(
             !leader.followers.contains_key(&self.node_id),

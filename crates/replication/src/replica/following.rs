@@ -1,0 +1,169 @@
+use highwater_types::{
+    EpochEnd, EpochHistory, ErrorCode, LeaderEpoch, Millis, NodeId, Now, Offset, truncation_point,
+};
+
+use super::Replica;
+use crate::{Follower, NextFetch, Output, Role};
+
+/// How long a follower rests after an error of its leader (`replica.fetch.backoff.ms`).
+const REST: Millis = Millis::new(1_000);
+
+/// Where a follower fetches: what it sent is compared with where it then is when the answer comes,
+/// so that an answer to another life of the log changes nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FetchPosition {
+    /// The leader that is asked.
+    pub leader: NodeId,
+    /// Its epoch, as the metadata of the follower has it.
+    pub leader_epoch: LeaderEpoch,
+    /// The follower's log end offset.
+    pub fetch_offset: Offset,
+    /// The newest epoch of the follower's history; `NONE` when it has none.
+    pub last_fetched_epoch: LeaderEpoch,
+}
+
+/// What a leader answered about one partition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LeaderAnswer {
+    /// Records from the fetch offset on; maybe none.
+    Records,
+    /// The histories part: the leader's end of the largest epoch that it shares (KIP-595).
+    Diverging(EpochEnd),
+    /// An error.
+    Error(ErrorCode),
+}
+
+/// Where a leader's log begins and ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LeaderRange {
+    /// First offset.
+    pub log_start_offset: Offset,
+    /// Exclusive end.
+    pub log_end_offset: Offset,
+}
+
+/// What a follower does about its leader's answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FollowStep {
+    /// Nothing: the answer is to a question that is not asked any more.
+    Drop,
+    /// Append the records, then tell of the leader's high watermark and log start.
+    Append,
+    /// Cut the log to this offset and fetch again. Also when that is the log end: the history
+    /// above it goes (KAFKA-10706).
+    CutTo(Offset),
+    /// Delete everything and begin anew at this offset.
+    RestartAt(Offset),
+    /// Ask the leader where its log begins and ends, and go on with
+    /// [`Replica::judge_leader_range`].
+    AskRange,
+    /// Nothing now: see [`Follower::next_fetch`].
+    Rest,
+}
+
+impl Replica {
+    /// Where it fetches next; `None` when it does not follow anybody.
+    #[must_use]
+    pub fn fetch_position(&self, last_fetched_epoch: LeaderEpoch) -> Option<FetchPosition> {
+        let follower = self.role.as_follower()?;
+        Some(FetchPosition {
+            leader: follower.leader?,
+            leader_epoch: follower.epoch,
+            fetch_offset: self.ends.log_end_offset,
+            last_fetched_epoch,
+        })
+    }
+
+    /// Judges a leader's answer to a fetch at `sent`. `own` is the log's epoch history.
+    pub fn judge_fetch(
+        &mut self,
+        now: Now,
+        sent: FetchPosition,
+        own: EpochHistory<'_>,
+        answer: LeaderAnswer,
+    ) -> FollowStep {
+        if !self.is_at(sent, own) {
+            return FollowStep::Drop;
+        }
+        match answer {
+            LeaderAnswer::Records => FollowStep::Append,
+            LeaderAnswer::Diverging(end) => {
+                // Without a history there is nothing to compare: all above the high watermark may
+                // be another history's.
+                FollowStep::CutTo(truncation_point(own, end).unwrap_or(self.high_watermark))
+            }
+            LeaderAnswer::Error(ErrorCode::OFFSET_OUT_OF_RANGE) => FollowStep::AskRange,
+            LeaderAnswer::Error(ErrorCode::FENCED_LEADER_EPOCH) => {
+                self.rest(NextFetch::AfterMetadata)
+            }
+            LeaderAnswer::Error(_) => self.rest(NextFetch::At(now.mono.plus(REST))),
+        }
+    }
+
+    /// Judges where the leader's log lies, after a fetch at `sent` was out of its range.
+    pub fn judge_leader_range(
+        &mut self,
+        sent: FetchPosition,
+        own: EpochHistory<'_>,
+        range: LeaderRange,
+    ) -> FollowStep {
+        if !self.is_at(sent, own) {
+            return FollowStep::Drop;
+        }
+        let log_end_offset = self.ends.log_end_offset;
+        if range.log_end_offset < log_end_offset {
+            // Only after an unclean election: a clean one leaves the leader with all that is
+            // committed, and the histories would have parted first.
+            FollowStep::CutTo(range.log_end_offset)
+        } else if range.log_start_offset > log_end_offset {
+            FollowStep::RestartAt(range.log_start_offset)
+        } else {
+            FollowStep::Drop
+        }
+    }
+
+    /// The leader's answer told its high watermark. Comes after the records of the same answer are
+    /// appended: what is not held is not committed here (KAFKA-14704).
+    pub fn handle_leader_high_watermark(&mut self, high_watermark: Offset, out: &mut Vec<Output>) {
+        if self.role.as_follower().is_none() {
+            return;
+        }
+        let to = high_watermark.min(self.ends.log_end_offset);
+        self.raise_high_watermark(to, out);
+        self.assert_invariants();
+    }
+
+    /// Everything was deleted and the log begins anew, empty, at `start`.
+    pub fn handle_restarted(&mut self, start: Offset, out: &mut Vec<Output>) {
+        let lost_from = self.ends.log_start_offset;
+        if start < self.high_watermark {
+            let to = self.high_watermark;
+            out.push(Output::DataLoss {
+                from: lost_from,
+                to,
+            });
+        }
+        self.ends.log_start_offset = start;
+        self.ends.log_end_offset = start;
+        self.ends.flushed_offset = start;
+        self.own_copy_end = start;
+        self.unflushed_since = None;
+        // All below the start was committed once (KAFKA-9491).
+        self.high_watermark = start;
+        self.assert_invariants();
+    }
+
+    fn rest(&mut self, until: NextFetch) -> FollowStep {
+        if let Role::Follower(Follower { next_fetch, .. }) = &mut self.role {
+            *next_fetch = until;
+        }
+        FollowStep::Rest
+    }
+
+    /// Whether the replica still is where it was when it sent a fetch.
+    fn is_at(&self, sent: FetchPosition, own: EpochHistory<'_>) -> bool {
+        let newest = own.entries.last();
+        let newest = newest.map_or(LeaderEpoch::NONE, |it| it.epoch);
+        self.fetch_position(newest) == Some(sent)
+    }
+}
