@@ -8,6 +8,7 @@
 pub mod checkpoint;
 mod config;
 mod damage;
+mod durable_end;
 mod epoch_runs;
 mod error;
 mod lazy_file;
@@ -23,6 +24,7 @@ pub mod verify;
 
 pub use crate::config::LogConfig;
 pub use crate::damage::DamagedRange;
+pub use crate::durable_end::durable_end;
 pub use crate::error::{AppendError, ReadError};
 pub use crate::leader_epoch_cache::LeaderEpochCache;
 pub use crate::names::renamed_dir;

@@ -121,6 +121,17 @@ fn hex(unique: Uuid) -> String {
         .collect()
 }
 
+/// The end offset in the name of a metadata snapshot,
+/// `<end offset, 20 digits>-<epoch, 10 digits>.checkpoint`.
+pub(crate) fn snapshot_end(name: &str) -> Option<Offset> {
+    let (offset, epoch) = name.strip_suffix(".checkpoint")?.split_once('-')?;
+    let digits = |text: &str, len| text.len() == len && text.bytes().all(|it| it.is_ascii_digit());
+    if !digits(offset, 20) || !digits(epoch, 10) {
+        return None;
+    }
+    offset.parse().ok().map(Offset::new)
+}
+
 #[cfg(test)]
 mod tests {
     use highwater_types::{PartitionIndex, TopicName};

@@ -12,7 +12,8 @@ use std::path::{Path, PathBuf};
 
 use highwater_disk::{Blocking, Disk as _, MemDisk};
 use highwater_log::{
-    Finding, LogConfig, OpenError, Origin, PartitionLog, ReadError, RecoveryReport, Severity,
+    DamagedRange, Finding, LogConfig, OpenError, Origin, PartitionLog, ReadError, RecoveryReport,
+    Severity,
 };
 use highwater_records::Batches;
 use highwater_types::{EpochEntry, ErrorCode, TopicId};
@@ -286,16 +287,6 @@ fn a_missing_or_wrong_transaction_index_is_rebuilt() {
                 disk.files().get(&path),
                 Some(&before),
                 "{name} {clean}: {report}"
-            );
-            // Nor does a snapshot tell that there were transactions.
-            let mut log = without(name, ".txnindex");
-            log.files
-                .retain(|path, _| path.extension().is_none_or(|it| it != "snapshot"));
-            let (_, report, disk) = open(&log, clean);
-            assert_eq!(
-                disk.files().get(&path),
-                Some(&before),
-                "{name} {clean} without snapshots: {report}"
             );
             // Nor does a snapshot tell that there were transactions.
             let mut log = without(name, ".txnindex");
@@ -647,7 +638,7 @@ fn a_log_is_reopened_where_its_start_was_moved_to() {
 fn progress_is_told() {
     let disk = MemDisk::new("log");
     let mut log = new_log(&disk);
-    log.set_config(highwater_log::LogConfig {
+    log.set_config(LogConfig {
         segment_bytes: 1 << 30,
         ..small()
     });
@@ -887,4 +878,77 @@ fn where_offsets_may_be_missing_no_hole_is_told() {
         Opening::new(&MemDisk::with_files("gaps", &files)),
         "gaps in the segment before",
     );
+}
+
+/// Apache Kafka, and a broker that trusts a clean stop, would send the bad bytes.
+#[test]
+fn damage_that_was_found_is_known_after_a_clean_stop_and_after_a_kill() {
+    let (whole, bases) = closed_in_segments();
+    let path = PathBuf::from(format!("t-0/{:020}.log", bases[1]));
+    let mut files = whole.files();
+    let one = Spec::of(2).build_at(0, 0).len();
+    // The second batch of the second segment, in the middle of its records.
+    files.get_mut(&path).unwrap()[one + 80] ^= 0x10;
+    let disk = MemDisk::with_files("bad", &files);
+    let range = DamagedRange {
+        from: at(bases[1] + 2),
+        to: at(bases[1] + 4),
+    };
+    let (log, report) = Opening::new(&disk).points(0, 120).open();
+    assert_eq!(log.damage(), [range], "{report}");
+    let checkpoint = Path::new("t-0/damage-checkpoint");
+
+    // Killed once it was flushed: the damage lies below the recovery point now.
+    let mut log = log;
+    assert!(log.wants_flush());
+    sync(&mut log);
+    drop(log);
+    disk.power_off_losing_unsynced();
+    let (log, report) = Opening::new(&disk).points(120, 120).open();
+    assert_eq!(log.damage(), [range], "{report}");
+    assert_eq!(report.severity(), Some(Severity::Damage));
+    log.close().run(&Blocking::enter()).unwrap();
+
+    let (mut log, report) = Opening::new(&disk).points(120, 120).clean().open();
+    assert_eq!(log.damage(), [range], "{report}");
+    assert_eq!(report.findings.len(), 1, "{report}");
+    let refused = read(&mut log, range.from.raw(), 120, 1000).map(|it| it.0);
+    assert!(
+        matches!(refused, Err(ReadError::Damaged { .. })),
+        "{refused:?}"
+    );
+    assert!(disk.files().contains_key(checkpoint));
+    log.close().run(&Blocking::enter()).unwrap();
+
+    // The segment is put back from another copy: the log is whole, and forgets.
+    let mut files = disk.files();
+    files.insert(path.clone(), whole.files()[&path].clone());
+    let disk = MemDisk::with_files("mended", &files);
+    let (log, report) = Opening::new(&disk).points(120, 120).clean().open();
+    assert_eq!(report.to_string(), "");
+    assert_eq!(log.damage(), []);
+    log.close().run(&Blocking::enter()).unwrap();
+    assert!(!disk.files().contains_key(checkpoint));
+}
+
+#[test]
+fn sc_16_a_bad_damage_checkpoint_is_as_good_as_none() {
+    let (whole, _) = closed_in_segments();
+    for bytes in [
+        "",
+        "0\n1\n",
+        "\0\0\0",
+        "0\n2\n7 9\n900 950\n",
+        "1\n0\n",
+        "0\n1\n9 7\n",
+    ] {
+        let mut files = whole.files();
+        files.insert(PathBuf::from("t-0/damage-checkpoint"), bytes.into());
+        let disk = MemDisk::with_files("odd", &files);
+        let (log, report) = Opening::new(&disk).points(120, 120).clean().open();
+        assert_eq!(report.to_string(), "", "{bytes:?}");
+        assert_eq!(log.damage(), []);
+        log.close().run(&Blocking::enter()).unwrap();
+        assert!(disk.files() == whole.files(), "{bytes:?}");
+    }
 }

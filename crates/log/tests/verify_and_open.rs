@@ -209,7 +209,11 @@ fn one_damage(log: &FixtureLog, stop: Stop, what: &str) {
             Severity::Repaired => was_there && !is_scanned(log, stop, &finding.file),
             // Kept bytes, and a leader epoch that contradicts those around it.
             Severity::Damage => {
-                let kept = [BrokerAction::ServeCorrupt, BrokerAction::Nothing];
+                let kept = [
+                    BrokerAction::ServeCorrupt,
+                    BrokerAction::SendAsIs,
+                    BrokerAction::Nothing,
+                ];
                 was_there && kept.contains(&finding.action)
             }
             // A hole between segments, which once closed reads as a cleaner's work.

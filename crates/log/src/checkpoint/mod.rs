@@ -6,6 +6,8 @@
 //! differs from file to file and is said at each.
 
 pub mod clean_shutdown;
+pub mod committed;
+pub mod damage;
 pub mod leader_epochs;
 pub mod meta_properties;
 pub mod offsets;

@@ -3,6 +3,7 @@ use std::path::PathBuf;
 use highwater_disk::{Blocking, Disk, DiskError};
 use highwater_types::{Mono, Now, Offset, Uuid};
 
+use super::sync::write_damage;
 use super::{Fence, PartitionLog};
 use crate::checkpoint::leader_epochs;
 use crate::names::{FileKind, renamed_dir, segment_file};
@@ -87,6 +88,9 @@ impl<D: Disk> CloseLog<D> {
         let epochs = leader_epochs::encode(&log.epochs);
         log.disk
             .replace(&log.dir.join(leader_epochs::FILE), &epochs, b)?;
+        if let Some(ranges) = log.take_unlisted_damage() {
+            write_damage(&log.disk, &log.dir, &ranges, b)?;
+        }
         log.disk.sync_dir(&log.dir, b)?;
         Ok(Closed {
             log_start_offset: log.log_start_offset,

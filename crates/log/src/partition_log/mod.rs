@@ -10,9 +10,10 @@ mod time_lookup;
 mod truncate;
 
 use std::collections::VecDeque;
+use std::io::IoSlice;
 use std::path::{Path, PathBuf};
 
-use highwater_disk::{Disk, DiskError};
+use highwater_disk::{Disk, DiskError, DiskFile as _, OpenMode};
 use highwater_types::{
     EpochEnd, EpochHistory, LeaderEpoch, Mono, Now, Offset, TopicPartition, WallMs,
 };
@@ -25,9 +26,10 @@ use self::recent::Recent;
 pub use self::retain::{RemovedFiles, Retained};
 pub use self::sync::{SyncLog, Synced};
 pub use self::time_lookup::{TimeFound, TimeLookup, TimeLookupError};
+use crate::checkpoint::committed;
 use crate::config::LogConfig;
 use crate::damage::{Damage, DamagedRange};
-use crate::lazy_file::UnsyncedFile;
+use crate::lazy_file::{LazyFile, UnsyncedFile};
 use crate::leader_epoch_cache::LeaderEpochCache;
 use crate::producer_state::ProducerState;
 use crate::segment::LogSegment;
@@ -61,6 +63,8 @@ pub struct PartitionLog<D: Disk> {
     recent: Recent,
     fence: Fence,
     flush: FlushState<D>,
+    /// See [`PartitionLog::note_committed`].
+    committed: LazyFile<D>,
 }
 
 /// Whether the log takes appends.
@@ -90,6 +94,8 @@ struct FlushState<D: Disk> {
     wanted: bool,
     /// Files that the last job had no descriptors for.
     unsynced: Vec<UnsyncedFile<D>>,
+    /// What the damage checkpoint has; `None` when it must be written.
+    damage_listed: Option<Vec<DamagedRange>>,
     /// Producer snapshots to be written: state covers the offsets below.
     snapshots: Vec<(Offset, Vec<u8>)>,
     /// No job before this, for the last one found the disk full.
@@ -126,11 +132,15 @@ pub(crate) struct LogParts<D: Disk> {
     pub(crate) flush_wanted: bool,
     pub(crate) epochs: LeaderEpochCache,
     pub(crate) damage: Damage,
+    /// What the damage checkpoint has; `None` when it must be written.
+    pub(crate) damage_listed: Option<Vec<DamagedRange>>,
 }
 
 impl<D: Disk> PartitionLog<D> {
     pub(crate) fn from_parts(parts: LogParts<D>) -> Self {
-        let log = Self {
+        let committed = parts.dir.join(committed::FILE);
+        let mut log = Self {
+            committed: LazyFile::new(parts.disk.clone(), committed, OpenMode::Create),
             disk: parts.disk,
             dir: parts.dir,
             topic_partition: parts.topic_partition,
@@ -150,10 +160,13 @@ impl<D: Disk> PartitionLog<D> {
                 epochs_changed: true,
                 wanted: parts.flush_wanted,
                 unsynced: Vec::new(),
+                damage_listed: parts.damage_listed,
                 snapshots: parts.snapshots,
                 retry_at: None,
             },
         };
+        // A process that is killed soon must not forget it.
+        log.flush.wanted |= log.is_damage_unlisted();
         log.assert_invariants();
         log
     }
@@ -280,11 +293,34 @@ impl<D: Disk> PartitionLog<D> {
         self.assert_invariants();
     }
 
+    /// Leaves word that everything below `high_watermark` is flushed and committed, for a log that
+    /// is in none of the directory's checkpoints: see [`checkpoint::committed`](committed). Writes
+    /// a few bytes into the page cache.
+    ///
+    /// # Errors
+    /// When the disk refuses. The word that stood there is still true.
+    pub fn note_committed(&self, high_watermark: Offset) -> Result<(), DiskError> {
+        let flushed = self.flushed_offset;
+        assert!(
+            high_watermark <= flushed,
+            "committed {high_watermark} > flushed {flushed}"
+        );
+        let bytes = committed::encode(high_watermark);
+        let file = self.committed.open()?;
+        file.write_at(0, &[IoSlice::new(&bytes)])
+    }
+
     /// Exclusive end for readers of committed data: the high watermark, or below it the first
     /// offset of the oldest transaction that is open or whose end lies above the high watermark.
     #[must_use]
     pub fn last_stable_offset(&self, high_watermark: Offset) -> Offset {
         self.producers.last_stable_offset(high_watermark)
+    }
+
+    /// Whether the damage checkpoint differs from what is known.
+    fn is_damage_unlisted(&self) -> bool {
+        let listed = self.flush.damage_listed.as_deref();
+        listed != Some(self.damage.ranges())
     }
 
     fn active(&self) -> &LogSegment<D> {

@@ -1,10 +1,11 @@
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use highwater_disk::{Blocking, Disk, DiskError, DiskFile as _};
 use highwater_types::{Millis, Mono, Now, Offset};
 
 use super::{Fence, PartitionLog};
-use crate::checkpoint::leader_epochs;
+use crate::checkpoint::{damage, leader_epochs};
+use crate::damage::DamagedRange;
 use crate::lazy_file::UnsyncedFile;
 use crate::names::{FileKind, segment_file};
 
@@ -19,6 +20,7 @@ pub struct SyncLog<D: Disk> {
     files: Vec<UnsyncedFile<D>>,
     snapshots: Vec<(Offset, Vec<u8>)>,
     epochs: Option<Vec<u8>>,
+    damage: Option<Vec<DamagedRange>>,
     names_changed: bool,
     up_to: Offset,
     made: Mono,
@@ -43,6 +45,7 @@ struct Left<D: Disk> {
     files: Vec<UnsyncedFile<D>>,
     snapshots: Vec<(Offset, Vec<u8>)>,
     epochs: bool,
+    damage: bool,
     names: bool,
 }
 
@@ -107,6 +110,7 @@ impl<D: Disk> SyncLog<D> {
             files,
             snapshots: self.snapshots,
             epochs: self.epochs.is_some(),
+            damage: self.damage.is_some(),
             names: self.names_changed,
         }
     }
@@ -122,6 +126,9 @@ impl<D: Disk> SyncLog<D> {
         if let Some(bytes) = &self.epochs {
             self.disk
                 .replace(&self.dir.join(leader_epochs::FILE), bytes, b)?;
+        }
+        if let Some(ranges) = &self.damage {
+            write_damage(&self.disk, &self.dir, ranges, b)?;
         }
         if self.names_changed {
             self.disk.sync_dir(&self.dir, b)?;
@@ -158,6 +165,7 @@ impl<D: Disk> PartitionLog<D> {
             || !self.flush.unsynced.is_empty()
             || self.flushed_offset < up_to
             || self.flush.epochs_changed
+            || self.is_damage_unlisted()
             || self.flush.names_changed
             || !self.flush.snapshots.is_empty();
         let is_early = self.flush.retry_at.is_some_and(|at| now.mono < at);
@@ -174,6 +182,7 @@ impl<D: Disk> PartitionLog<D> {
         }
         self.active_mut().write_indexes(false)?;
         let files = self.take_dirty_files();
+        let damage = self.take_unlisted_damage();
         let flush = &mut self.flush;
         let epochs =
             std::mem::take(&mut flush.epochs_changed).then(|| leader_epochs::encode(&self.epochs));
@@ -186,6 +195,7 @@ impl<D: Disk> PartitionLog<D> {
             files,
             snapshots: std::mem::take(&mut flush.snapshots),
             epochs,
+            damage,
             names_changed: std::mem::take(&mut flush.names_changed),
             up_to,
             made: now.mono,
@@ -229,6 +239,9 @@ impl<D: Disk> PartitionLog<D> {
         flush.snapshots.extend(newer);
         flush.unsynced.extend(left.files);
         flush.epochs_changed |= left.epochs;
+        if left.damage {
+            flush.damage_listed = None;
+        }
         flush.names_changed |= left.names;
         flush.retry_at = Some(made.plus(RETRY_AFTER));
     }
@@ -253,5 +266,30 @@ impl<D: Disk> PartitionLog<D> {
             }
         }
         files
+    }
+
+    /// What the damage checkpoint has to list, if it does not.
+    pub(super) fn take_unlisted_damage(&mut self) -> Option<Vec<DamagedRange>> {
+        let is_unlisted = self.is_damage_unlisted();
+        is_unlisted.then(|| {
+            let ranges = self.damage.ranges().to_vec();
+            self.flush.damage_listed = Some(ranges.clone());
+            ranges
+        })
+    }
+}
+
+/// Writes the damage checkpoint, or removes it when there is no damage any more.
+pub(super) fn write_damage<D: Disk>(
+    disk: &D,
+    dir: &Path,
+    ranges: &[DamagedRange],
+    b: &Blocking,
+) -> Result<(), DiskError> {
+    let path = dir.join(damage::FILE);
+    if ranges.is_empty() {
+        disk.remove(&path, b)
+    } else {
+        disk.replace(&path, &damage::encode(ranges), b)
     }
 }

@@ -2,6 +2,7 @@
 
 mod epochs;
 mod files;
+mod known_damage;
 mod producers;
 mod report;
 mod segments;
@@ -184,6 +185,9 @@ impl<D: Disk> OpenLog<D> {
             segment.write_transactions_if_changed()?;
             segment.release();
         }
+        let place = (&self.disk, self.dir.as_path());
+        let (opened, damage) = (&mut found.opened, &mut found.damage);
+        let damage_listed = known_damage::look_again(place, opened, damage, &mut report)?;
         let end = self.settle_end(&mut found)?;
         self.remove_stray_snapshots(&files, &found, first_scanned, b)?;
         for (offset, bytes) in &producers.snapshots {
@@ -209,6 +213,7 @@ impl<D: Disk> OpenLog<D> {
             snapshots: producers.snapshots,
             epochs,
             damage: found.damage,
+            damage_listed,
         });
         Ok((log, report))
     }

@@ -151,6 +151,7 @@ impl<D: Disk> Segments<'_, D> {
         if let Some(size) = own_size
             && let Found::Batch(batch) = scanner.batch_at(position + size, expected)?
             && batch.header.last_offset() < limit
+            && scanner.is_in_place(&batch, limit)?
         {
             return Ok(Some(batch));
         }

@@ -10,6 +10,10 @@ const MAGIC_AT: usize = 16;
 const MAGIC_BYTE: u8 = 2;
 /// First byte that the CRC covers.
 const CRC_FROM: u64 = 21;
+/// Bytes at a batch's start that no check covers: base offset, length, leader epoch.
+const UNCHECKED_BYTES: u64 = 16;
+/// What disks write whole or not at all, in bytes.
+const SECTOR_BYTES: u64 = 512;
 
 /// A batch's header and its place in a segment file.
 #[derive(Clone, Debug)]
@@ -26,6 +30,10 @@ impl Located {
         self.position + self.size
     }
 }
+
+/// What [`Found::Bad`] says of a batch whose header makes sense. A walk from header to header does
+/// not notice it.
+pub(crate) const WRONG_CRC: &str = "a batch with a wrong CRC";
 
 /// What lies at a position of a segment file.
 #[derive(Clone, Debug)]
@@ -122,7 +130,7 @@ impl<F: DiskFile> Scanner<F> {
         if self.crc_of(&batch)? == batch.header.crc {
             Ok(found)
         } else {
-            Ok(Found::Bad("a batch with a wrong CRC"))
+            Ok(Found::Bad(WRONG_CRC))
         }
     }
 
@@ -143,8 +151,25 @@ impl<F: DiskFile> Scanner<F> {
         self.bytes_at(position, BATCH_HEADER_BYTES)
     }
 
-    /// The first position in `positions` at which a whole batch with a right CRC begins whose
-    /// offsets lie in `[expected, below)`. For finding the way after damage.
+    /// Whether a batch behind damage is where it says. The end of a lost sector may have taken its
+    /// base offset, which the CRC does not cover, and left another that is too small: then what
+    /// follows has to begin where it ends.
+    pub(crate) fn is_in_place(
+        &mut self,
+        batch: &Located,
+        below: Offset,
+    ) -> Result<bool, DiskError> {
+        let last = batch.position + UNCHECKED_BYTES - 1;
+        let next = batch.header.next_offset();
+        if batch.position / SECTOR_BYTES == last / SECTOR_BYTES || next == below {
+            return Ok(true);
+        }
+        let behind = self.batch_at(batch.end(), next)?;
+        Ok(matches!(behind, Found::Batch(batch) if batch.header.base_offset == next))
+    }
+
+    /// The first position in `positions` at which a whole batch with a right CRC begins that is in
+    /// its place, with offsets in `[expected, below)`. For finding the way after damage.
     pub(crate) fn resync(
         &mut self,
         positions: Range<u64>,
@@ -167,6 +192,7 @@ impl<F: DiskFile> Scanner<F> {
             if plausible
                 && at < positions.end
                 && let Found::Batch(batch) = self.batch_at(at, expected)?
+                && self.is_in_place(&batch, below)?
             {
                 return Ok(Some(batch));
             }

@@ -13,8 +13,9 @@ use super::metadata_log;
 use super::producers::ProducerCheck;
 use super::report::{At, BrokerAction, Findings};
 use super::walk::{Span, Visitor, Walk};
-use crate::checkpoint::{leader_epochs, partition_metadata};
-use crate::names::{FileKind, LogFile, Stage, segment_file};
+use crate::checkpoint::{committed, damage, leader_epochs, partition_metadata};
+use crate::durable_end::durable_end;
+use crate::names::{FileKind, LogFile, Stage, segment_file, snapshot_end};
 use crate::recovery::Severity;
 use crate::segment::scan::{Located, Scanner};
 
@@ -78,6 +79,13 @@ pub(super) fn check_log<D: Disk>(
     progress: &dyn Fn(u64),
 ) -> Bounds {
     findings.report().logs += 1;
+    let mut known = *known;
+    if known.is_metadata {
+        // It is in none of the checkpoints. What cannot be read here is told below.
+        known.recovery_point = durable_end(disk, dir, known.is_clean).unwrap_or_default();
+        known.high_watermark = Some(known.recovery_point);
+    }
+    let known = &known;
     match try_check_log(disk, dir, known, findings, progress) {
         Ok(bounds) => bounds,
         Err(why) => {
@@ -235,9 +243,10 @@ fn list<D: Disk>(
         }
         match name {
             partition_metadata::FILE => files.has_partition_metadata = true,
-            leader_epochs::FILE => {}
+            leader_epochs::FILE | damage::FILE => {}
+            committed::FILE if known.is_metadata => {}
             metadata_log::QUORUM_STATE_FILE if known.is_metadata => files.has_quorum_state = true,
-            _ if known.is_metadata && metadata_log::is_snapshot(name) => {
+            _ if known.is_metadata && snapshot_end(name).is_some() => {
                 files.metadata_snapshots.push(name.to_owned());
             }
             _ => match LogFile::parse(name) {

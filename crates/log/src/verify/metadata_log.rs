@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::directory::read;
 use super::log::{Bounds, LogFiles};
 use super::report::{At, BrokerAction, Findings};
+use crate::names::snapshot_end;
 use crate::recovery::Severity;
 use crate::segment::scan::{Found, Scanner};
 
@@ -19,20 +20,6 @@ pub(super) const QUORUM_STATE_FILE: &str = "quorum-state";
 const CONTROL_BYTES_MAX: usize = 1 << 20;
 
 const REFUSE: (Severity, BrokerAction) = (Severity::Damage, BrokerAction::Refuse);
-
-/// `<end offset, 20 digits>-<epoch, 10 digits>.checkpoint`.
-pub(super) fn is_snapshot(name: &str) -> bool {
-    snapshot_end(name).is_some()
-}
-
-fn snapshot_end(name: &str) -> Option<Offset> {
-    let (offset, epoch) = name.strip_suffix(".checkpoint")?.split_once('-')?;
-    let digits = |text: &str, len| text.len() == len && text.bytes().all(|it| it.is_ascii_digit());
-    if !digits(offset, 20) || !digits(epoch, 10) {
-        return None;
-    }
-    offset.parse().ok().map(Offset::new)
-}
 
 /// Where the log starts: at its oldest snapshot, whatever else its first segment holds.
 pub(super) fn oldest_snapshot(files: &LogFiles) -> Option<Offset> {

@@ -69,6 +69,8 @@ pub enum BrokerAction {
     CutAndAlarm,
     /// Keep the bytes; answer a fetch that starts there with CORRUPT_MESSAGE.
     ServeCorrupt,
+    /// Send the bytes as they are, for it does not read them; clients see that they are bad.
+    SendAsIs,
     /// Set the log's directory aside and start that partition empty.
     SetAside,
     /// Take this log out of service; the others are not concerned.
@@ -163,6 +165,7 @@ impl BrokerAction {
             Self::Cut => "cut",
             Self::CutAndAlarm => "cut-and-alarm",
             Self::ServeCorrupt => "serve-corrupt",
+            Self::SendAsIs => "send-as-is",
             Self::SetAside => "set-aside",
             Self::TakeOffline => "take-offline",
             Self::Refuse => "refuse",
@@ -184,6 +187,7 @@ impl fmt::Display for BrokerAction {
             Self::Cut => "cut the log there",
             Self::CutAndAlarm => "cut the log there and raise the alarm",
             Self::ServeCorrupt => "keep it and answer CORRUPT_MESSAGE there",
+            Self::SendAsIs => "send it as it is; clients check the CRC",
             Self::SetAside => "set the log aside",
             Self::TakeOffline => "take the log out of service",
             Self::Refuse => "refuse to start",

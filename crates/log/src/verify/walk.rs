@@ -8,10 +8,13 @@ use highwater_types::Offset;
 
 use super::log::Checkpointed;
 use super::report::{At, BrokerAction, Findings};
+use crate::checkpoint::damage;
+use crate::damage::DamagedRange;
 use crate::epoch_runs::EpochRuns;
 use crate::names::{FileKind, segment_file};
 use crate::recovery::Severity;
-use crate::segment::scan::{Found, Located, Scanner};
+use crate::segment::decode_offset_index;
+use crate::segment::scan::{Found, Located, Scanner, WRONG_CRC};
 
 /// What hears of each good batch of a segment.
 pub(super) trait Visitor<F> {
@@ -49,6 +52,8 @@ pub(super) struct Walk<'a, D> {
     pub(super) disk: &'a D,
     pub(super) dir: &'a Path,
     pub(super) known: &'a Checkpointed,
+    /// Damage that an earlier recovery has noted.
+    listed: Vec<DamagedRange>,
     /// The leader epochs of the good batches.
     pub(super) epochs: EpochRuns,
     /// Offsets are missing between or inside batches, as a cleaner leaves them.
@@ -57,10 +62,13 @@ pub(super) struct Walk<'a, D> {
 
 impl<'a, D: Disk> Walk<'a, D> {
     pub(super) fn new(disk: &'a D, dir: &'a Path, known: &'a Checkpointed) -> Self {
+        let listed = disk.read(&dir.join(damage::FILE)).ok().flatten();
+        let listed = listed.and_then(|bytes| damage::decode(&bytes).ok());
         Self {
             disk,
             dir,
             known,
+            listed: listed.unwrap_or_default(),
             epochs: EpochRuns::default(),
             looks_compacted: known.may_be_compacted,
         }
@@ -111,7 +119,8 @@ impl<'a, D: Disk> Walk<'a, D> {
                     let judged = if holds_nothing {
                         (Severity::Normal, BrokerAction::Nothing)
                     } else {
-                        self.judge(expected, is_followed, span.next.is_some())
+                        let is_noticed = self.is_noticed(span, (at, expected), what);
+                        self.judge(expected, is_followed, span.next.is_some(), is_noticed)
                     };
                     walked.is_cut = is_cut(judged.1);
                     let kept = next.filter(|_| !walked.is_cut);
@@ -177,6 +186,27 @@ impl<'a, D: Disk> Walk<'a, D> {
         scanner.resync(at + 1..u64::MAX, expected, span.next.unwrap_or(Offset::MAX))
     }
 
+    /// Whether opening the log, or a reader who comes along, finds out about the bad bytes where
+    /// the batch at `expected` should be.
+    fn is_noticed(&self, span: Span, (at, expected): (u64, Offset), what: &str) -> bool {
+        let known = self.known;
+        let is_scanned =
+            !known.is_clean && span.next.is_none_or(|next| next > known.recovery_point);
+        what != WRONG_CRC
+            || is_scanned
+            || self.listed.iter().any(|it| it.contains(expected))
+            || at >= self.last_indexed(span)
+    }
+
+    /// Opening reads a segment from here on.
+    fn last_indexed(&self, span: Span) -> u64 {
+        let path = segment_file(self.dir, span.base, FileKind::Index);
+        let file = self.disk.open(&path, OpenMode::Read);
+        let entries = file.and_then(|file| decode_offset_index(&*file, span.base));
+        let entries = entries.unwrap_or_default();
+        entries.last().map_or(0, |entry| entry.position)
+    }
+
     /// What a broker does about bytes that are no batches where the batch at `expected` should
     /// be: the three zones. Below the recovery point they were flushed: rot, never cut. Below
     /// the high watermark they were acknowledged: kept when records follow, else an unflushed
@@ -186,10 +216,11 @@ impl<'a, D: Disk> Walk<'a, D> {
         expected: Offset,
         is_followed: bool,
         is_rolled: bool,
+        is_noticed: bool,
     ) -> (Severity, BrokerAction) {
         let known = self.known;
         if known.is_metadata {
-            return if is_followed {
+            return if known.is_clean && is_rolled || expected < known.recovery_point {
                 (Severity::Damage, BrokerAction::Refuse)
             } else {
                 (Severity::Normal, BrokerAction::Cut)
@@ -197,7 +228,9 @@ impl<'a, D: Disk> Walk<'a, D> {
         }
         let high_watermark = known.high_watermark.unwrap_or(Offset::ZERO);
         let is_flushed = expected < known.recovery_point || (known.is_clean && is_rolled);
-        if is_flushed || (expected < high_watermark && is_followed) {
+        if is_flushed && !is_noticed {
+            (Severity::Damage, BrokerAction::SendAsIs)
+        } else if is_flushed || (expected < high_watermark && is_followed) {
             (Severity::Damage, BrokerAction::ServeCorrupt)
         } else if expected < high_watermark {
             (Severity::Loss, BrokerAction::CutAndAlarm)

@@ -2,8 +2,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use highwater_disk::{Blocking, Disk, DiskFile as _};
-use highwater_log::checkpoint::leader_epochs;
-use highwater_log::{LogConfig, OpenLog, PartitionLog, ReadResult, RecoveryReport, Severity};
+use highwater_log::{
+    LogConfig, OpenLog, PartitionLog, ReadResult, RecoveryReport, Severity, durable_end,
+};
 use highwater_metadata::{
     EPOCH_MAX, MetadataDelta, QuorumRecord, SnapshotControl, read_snapshot, replay_batch,
 };
@@ -74,7 +75,7 @@ pub(super) fn open<D: Disk>(
     } = *start;
     let mut reader = Reader { dir, events, b };
     let ids = reader.snapshot_ids()?;
-    let mut log = reader.open_log(config, &ids, was_clean, now)?;
+    let mut log = reader.open_log(config, was_clean, now)?;
     let mut state = State::default();
     let snapshots = reader.load_snapshot(&mut state, &mut log, &ids, now)?;
     let from = state.delta.image().end.offset;
@@ -194,11 +195,11 @@ impl<D: Disk> Reader<'_, D> {
     fn open_log(
         &mut self,
         config: &NodeConfig,
-        ids: &[OffsetAndEpoch],
         was_clean: bool,
         now: Now,
     ) -> Result<PartitionLog<D>, BootError> {
-        let committed = self.durable_end(ids, was_clean)?;
+        let committed = durable_end(self.dir, Path::new(METADATA_DIR), was_clean)
+            .map_err(|why| BootError(format!("{}: {why}", shown(self.dir, METADATA_DIR))))?;
         let topic = TopicName::new("__cluster_metadata").expect("a legal name");
         let open = OpenLog {
             disk: self.dir.clone(),
@@ -222,30 +223,6 @@ impl<D: Disk> Reader<'_, D> {
             opened.map_err(|why| BootError(format!("{}: {why}", shown(self.dir, METADATA_DIR))))?;
         self.tell(&report)?;
         Ok(log)
-    }
-
-    /// An offset below which everything had reached the disk: what is missing there is lost, and
-    /// no torn tail.
-    fn durable_end(&self, ids: &[OffsetAndEpoch], was_clean: bool) -> Result<Offset, BootError> {
-        // What is in a snapshot was committed, so it was flushed before.
-        let mut end = ids.last().map_or(Offset::ZERO, |id| id.offset);
-        // The file with the epochs is written after a flush, which had everything of older ones.
-        let path = Path::new(METADATA_DIR).join(leader_epochs::FILE);
-        if let Some(bytes) = self.read(&path)?
-            && let Ok(epochs) = leader_epochs::decode(&bytes)
-            && let Some(newest) = epochs.entries().last()
-        {
-            end = end.max(newest.start_offset);
-        }
-        if was_clean {
-            // A clean stop flushes, and names its last producer snapshot after the log's end.
-            let entries = self.dir.list(Path::new(METADATA_DIR));
-            let entries = entries
-                .map_err(|why| BootError(format!("{}: {why}", shown(self.dir, METADATA_DIR))))?;
-            let ends = entries.iter().filter_map(|it| producer_snapshot(&it.name));
-            end = ends.fold(end, Offset::max);
-        }
-        Ok(end)
     }
 
     /// What recovery found. Metadata with a hole is no metadata: such a log is not started from.
@@ -451,13 +428,6 @@ impl<D: Disk> Reader<'_, D> {
             .replace(Path::new(QUORUM_STATE), &bytes, self.b)
             .map_err(|why| BootError(format!("{}: {why}", shown(self.dir, QUORUM_STATE))))
     }
-}
-
-/// The offset in the name of a producer snapshot.
-fn producer_snapshot(name: &str) -> Option<Offset> {
-    let digits = name.strip_suffix(".snapshot")?;
-    let is_offset = digits.len() == 20 && digits.bytes().all(|byte| byte.is_ascii_digit());
-    is_offset.then(|| digits.parse().ok().map(Offset::new))?
 }
 
 fn text(path: &Path) -> String {

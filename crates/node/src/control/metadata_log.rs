@@ -184,6 +184,8 @@ impl<D: Disk> MetadataLog<D> {
         let Some(high_watermark) = self.leader.handle_flushed(flushed) else {
             return Ok(Vec::new());
         };
+        // Should that fail, the next one says more.
+        let _ = self.log.note_committed(high_watermark);
         let committed = self
             .pending
             .partition_point(|it| it.end.offset <= high_watermark);

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use highwater_disk::MemDisk;
 use highwater_log::checkpoint::OffsetCheckpoint;
+use highwater_node::Work;
 use highwater_protocol::messages::CreateTopicsRequest;
 use highwater_protocol::messages::create_topics_request::CreatableTopic;
 use highwater_protocol::{ListenerKind, Response};
@@ -20,23 +21,30 @@ fn with_topic(shards: u16) -> (highwater_node::NodeConfig, Vec<MemDisk>) {
     let config = config(&format!("num.shards={shards}\n"));
     let dirs = formatted(&config);
     let mut host = Host::serving(&config, &dirs);
+    create(&mut host, "orders");
+    host.pass(Millis::new(20));
+    host.stop();
+    (config, dirs)
+}
+
+fn creation(name: &str) -> CreateTopicsRequest {
     let topic = CreatableTopic {
-        name: "orders".to_owned(),
+        name: name.to_owned(),
         num_partitions: 3,
         replication_factor: 1,
         ..CreatableTopic::default()
     };
-    let request = CreateTopicsRequest {
+    CreateTopicsRequest {
         topics: vec![topic],
         ..CreateTopicsRequest::default()
-    };
-    let Response::CreateTopics(answer) = host.call(ListenerKind::Broker, request) else {
+    }
+}
+
+fn create(host: &mut Host, name: &str) {
+    let Response::CreateTopics(answer) = host.call(ListenerKind::Broker, creation(name)) else {
         panic!("another answer")
     };
     assert!(!answer.topics[0].error_code.is_error(), "{answer:?}");
-    host.pass(Millis::new(20));
-    host.stop();
-    (config, dirs)
 }
 
 /// The directory with one file changed; `None` removes it.
@@ -101,6 +109,88 @@ fn rotten_metadata_of_earlier_lives_is_refused_and_kept_after_a_kill() {
         assert!(why.contains("committed metadata is damaged"), "{why}");
         assert_eq!(file(&dirs, METADATA_LOG).expect("there"), bytes);
     }
+}
+
+/// What was committed in this very life, down to the last batch.
+#[test]
+fn rotten_metadata_of_the_newest_life_is_refused_and_kept_after_a_kill() {
+    let config = config("");
+    let dirs = formatted(&config);
+    let mut host = Host::serving(&config, &dirs);
+    create(&mut host, "orders");
+    host.pass(Millis::new(20));
+    drop(host);
+    dirs[0].crash();
+    let log = file(&dirs, METADATA_LOG).expect("there");
+    let mut all = rotten(&log);
+    // The last batch too.
+    let mut bytes = log.clone();
+    *bytes.last_mut().expect("not empty") ^= 1;
+    all.push(bytes);
+    assert!(all.len() > 4);
+    for bytes in all {
+        let dirs = changed(&dirs, METADATA_LOG, Some(bytes.clone()));
+        for _ in 0..2 {
+            let why = refused(&config, &dirs);
+            assert!(why.contains("committed metadata is damaged"), "{why}");
+            assert!(
+                file(&dirs, METADATA_LOG).expect("there") == bytes,
+                "it is kept"
+            );
+        }
+    }
+    // Cut short, it has lost what was committed.
+    let dirs = changed(&dirs, METADATA_LOG, Some(log[..log.len() - 10].to_vec()));
+    let why = refused(&config, &dirs);
+    assert!(why.contains("committed metadata is damaged"), "{why}");
+}
+
+/// The power goes at any moment of a life, with whatever is not flushed torn: that is never taken
+/// for damage of what was committed.
+#[test]
+fn a_torn_tail_of_the_metadata_is_never_refused() {
+    let config = config("");
+    let dirs = formatted(&config);
+    dirs[0].write_back();
+    // Three topics are appended while the flush of the one before is still under way.
+    let live = |dirs: &[MemDisk]| {
+        let mut host = Host::try_start(&config, dirs).ok()?;
+        if !host.try_serve(100) {
+            return None;
+        }
+        host.hold = |work| matches!(work, Work::SyncLog(_));
+        for name in ["orders", "payments", "bills"] {
+            let client = host.connect(ListenerKind::Broker);
+            host.ask(client, &creation(name).into(), 7);
+            host.tick();
+        }
+        for _ in 0..5 {
+            host.release();
+            host.pass(Millis::new(5));
+        }
+        Some(host)
+    };
+    let first = dirs[0].ops_count();
+    let count = {
+        let dirs = [dirs[0].snapshot()];
+        drop(live(&dirs));
+        dirs[0].ops_count()
+    };
+    assert!(count > first + 20);
+    let mut started = 0;
+    for op in first..count {
+        for seed in [None, Some(1), Some(2), Some(3)] {
+            let dirs = [dirs[0].snapshot()];
+            dirs[0].power_off_at_op(op, seed);
+            drop(live(&dirs));
+            dirs[0].power_on();
+            if let Err(why) = Host::try_start(&config, &dirs) {
+                panic!("op {op} of {first}..{count}, seed {seed:?}: {why}");
+            }
+            started += 1;
+        }
+    }
+    assert!(started > 100, "{started}");
 }
 
 #[test]
