@@ -7,6 +7,7 @@ ports and sessions got names. Prints each difference and, for each API, a line '
 
 import argparse
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -15,8 +16,13 @@ import uuid
 
 import differences_cases
 import differences_common
+import differences_groups
 import wire
 from directory import PROPERTIES, Server, free_ports
+
+
+# What makes the ids of group members unique.
+MEMBER_UUID = re.compile("-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 class TopicId:
@@ -106,7 +112,7 @@ class Side:
         if field == "Records" and value:
             return without_producers(value)
         if isinstance(value, str):
-            return value.replace(str(self.port), "PORT")
+            return MEMBER_UUID.sub("-UUID", value.replace(str(self.port), "PORT"))
         return value
 
 
@@ -122,10 +128,24 @@ class Pair:
 
     def ask(self, what, key, version, values, tail=b"", keep=None, ignore=()):
         """Asks both. `keep` maps a name to a function of the answer; `ignore` names fields."""
+        asked = [side.ask(key, version, values, tail) for side in (self.kafka, self.ours)]
+        return self.compare(what, key, version, asked, keep, ignore)
+
+    def begin(self, key, version, values):
+        """Asks both, and waits for nothing; the connections must be there."""
+        for side in (self.kafka, self.ours):
+            side.connection.start(key, version, side.resolve(values))
+
+    def finish(self, what, key, version, keep=None, ignore=()):
+        """The answers to what was begun."""
+        asked = [side.connection.finish(key, version) for side in (self.kafka, self.ours)]
+        return self.compare(what, key, version, asked, keep, ignore)
+
+    def compare(self, what, key, version, asked, keep, ignore):
+        """Notes how the answers differ, and gives them."""
         self.asked += 1
         answers = []
-        for side in (self.kafka, self.ours):
-            answer = side.ask(key, version, values, tail)
+        for side, answer in zip((self.kafka, self.ours), asked):
             if not isinstance(answer, str):
                 side_learns(side, answer)
                 for name, function in (keep or {}).items():
@@ -153,6 +173,15 @@ class Pair:
         sides = [
             Side(side.name, side.controller, side.controller) for side in (self.kafka, self.ours)
         ]
+        pair = Pair(*sides)
+        pair.differences, pair.known = self.differences, self.known
+        return pair
+
+    def beside(self):
+        """The same two over connections of their own, with own kept values."""
+        sides = [Side(side.name, side.port, side.controller) for side in (self.kafka, self.ours)]
+        for side, of in zip(sides, (self.kafka, self.ours)):
+            side.ids = of.ids
         pair = Pair(*sides)
         pair.differences, pair.known = self.differences, self.known
         return pair
@@ -229,10 +258,12 @@ def spans(versions):
 
 
 SORT_BY = {
-    "Topics": ("Name",),
+    "Topics": ("Name", "TopicId"),
     "Configs": ("Name",),
     "Responses": ("Name", "Topic", "TopicId"),
     "Partitions": ("PartitionIndex",),
+    "Groups": ("GroupId",),
+    "Results": ("GroupId",),
 }
 
 
@@ -314,8 +345,12 @@ def main():
     with tempfile.TemporaryDirectory(prefix="highwater-interop-") as folder:
         servers, pair = start_both(folder, options.binary, options.kafka_libs)
         try:
-            for name, case in differences_cases.cases(TopicId, Kept):
-                if options.names and name not in options.names and name != "topics":
+            for name, case in [
+                *differences_cases.cases(TopicId, Kept),
+                *differences_groups.cases(TopicId, Kept),
+            ]:
+                always = ("topics", "FindCoordinator")
+                if options.names and name not in (*options.names, *always):
                     continue
                 pair.asked, pair.differences = 0, {}
                 pair.fresh()

@@ -367,9 +367,17 @@ class Connection:
 
     def ask(self, key, version, values, tail=b""):
         """The decoded answer; 'closed' or 'silent' when there is none."""
+        self.start(key, version, values, tail)
+        return self.finish(key, version)
+
+    def start(self, key, version, values, tail=b""):
+        """Sends a request."""
         writer = Writer(REQUESTS[key], version)
         writer.fields(REQUESTS[key].fields, values)
         self.send(key, version, bytes(writer.out) + tail)
+
+    def finish(self, key, version):
+        """The next answer, as `ask` gives it."""
         try:
             frame = self.receive()
         except TimeoutError:
