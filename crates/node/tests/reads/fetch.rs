@@ -214,6 +214,13 @@ fn leader_epochs_of_the_client_are_checked() {
         let answer = world.fetch_now(16, &request);
         let partition = partitions(&answer)[0];
         assert_eq!(partition.error_code, error, "{epoch}");
+        // Kafka 4.4 tells the leader from v16 on, though v12 has the field.
+        for version in 12..16 {
+            let answer = world.fetch_now(version, &request);
+            let partition = partitions(&answer)[0];
+            assert_eq!(partition.error_code, error, "v{version}");
+            assert_eq!(partition.current_leader.leader_id.raw(), -1, "v{version}");
+        }
         // KIP-951: who is told that the epoch is old learns the new one, and where the leader is.
         if error == ErrorCode::FENCED_LEADER_EPOCH {
             assert_eq!(partition.current_leader.leader_id.raw(), 1);

@@ -10,8 +10,8 @@ use highwater_disk::{Blocking, Disk as _, MemDisk};
 use highwater_metadata::config::{BrokerConfig, parse_properties};
 use highwater_node::{
     BootError, Caller, Channel, ConnId, ConnOutput, Connection, Control, Effect, FormatOptions,
-    FormatVoters, Input, Job, Loopback, Machine as _, MachineId, Node, NodeConfig, Part, Piece,
-    Shard, Token, Work, boot, format, run_job,
+    FormatVoters, Input, Job, Loopback, Machine as _, MachineId, Node, NodeConfig, Part, PeerError,
+    Piece, Shard, Token, Work, boot, format, run_job,
 };
 use highwater_protocol::wire::Writer;
 use highwater_protocol::{
@@ -84,6 +84,8 @@ pub(crate) struct Host {
     pub(crate) syncs: usize,
     /// Heartbeats that the controller got from its own broker.
     pub(crate) heartbeats: usize,
+    /// How many of the next AssignReplicasToDirs get lost.
+    pub(crate) lose_assignments: usize,
 }
 
 struct Client {
@@ -157,6 +159,7 @@ impl Host {
             held: VecDeque::new(),
             syncs: 0,
             heartbeats: 0,
+            lose_assignments: 0,
         })
     }
 
@@ -292,6 +295,12 @@ impl Host {
     }
 
     fn send(&mut self, machine: MachineId, token: Token, request: &Request) {
+        let assigns = matches!(request, Request::AssignReplicasToDirs(_));
+        if assigns && self.lose_assignments > 0 {
+            self.lose_assignments -= 1;
+            let result = Err(PeerError::Disconnected);
+            return self.step(machine, Input::PeerAnswer { token, result });
+        }
         let channel = Channel::of(request);
         let link = self.loopbacks.get_mut(&channel).expect("a link");
         match link.ends.request_frame((machine, token), request) {

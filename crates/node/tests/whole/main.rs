@@ -4,6 +4,7 @@
 
 mod crash;
 mod damage;
+mod directories;
 mod ends;
 mod first_start;
 mod groups;
