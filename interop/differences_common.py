@@ -32,8 +32,8 @@ KNOWN = {
     "type 32 name 'g'": "configs of groups come later",
     "a transaction's": "coordinators of transactions come later: a clear error at once",
     "what refused joins leave": "nothing; Kafka makes an empty group for each",
-    "a group of offsets alone": "is gone with the last of them; Kafka keeps it until it looks for old "
-    "offsets, or loads again",
+    "a group of offsets alone": "is gone with the last of them; Kafka keeps it until it looks for "
+    "old offsets, or loads again",
     "a share group's": "coordinators of share groups come later: a clear error at once",
 }
 CLUSTER = "5L6g3nShT-eMCtK--X86sw"
