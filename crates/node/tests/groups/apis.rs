@@ -113,12 +113,25 @@ fn every_version_of_sync_heartbeat_and_leave() {
             group_id: group.clone(),
             generation_id,
             member_id: joined.member_id.clone(),
+            protocol_type: (version >= 5).then(|| "consumer".to_owned()),
+            protocol_name: (version >= 5).then(|| "range".to_owned()),
             ..SyncGroupRequest::default()
         };
         let synced: SyncGroupResponse = ask(&mut world, version, sync(1));
         assert_eq!(synced.error_code, ErrorCode::NONE, "v{version}");
         let protocol = (version >= 5).then_some("range");
         assert_eq!(synced.protocol_name.as_deref(), protocol, "v{version}");
+        let unnamed = SyncGroupRequest {
+            protocol_name: None,
+            ..sync(1)
+        };
+        let unnamed: SyncGroupResponse = ask(&mut world, version, unnamed);
+        let code = if version >= 5 {
+            ErrorCode::INCONSISTENT_GROUP_PROTOCOL
+        } else {
+            ErrorCode::NONE
+        };
+        assert_eq!(unnamed.error_code, code, "v{version}");
         let stale: SyncGroupResponse = ask(&mut world, version, sync(0));
         assert_eq!(
             stale.error_code,

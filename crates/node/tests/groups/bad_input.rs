@@ -94,7 +94,7 @@ fn b_45_joins_without_a_group_protocols_or_sense() {
 fn b_45_a_group_without_a_name_has_no_members() {
     let mut world = world(1, 1);
     let invalid = ErrorCode::INVALID_GROUP_ID;
-    let answer: SyncGroupResponse = ask(&mut world, 5, SyncGroupRequest::default());
+    let answer: SyncGroupResponse = ask(&mut world, 4, SyncGroupRequest::default());
     assert_eq!(answer.error_code, invalid);
     let answer: HeartbeatResponse = ask(&mut world, 4, HeartbeatRequest::default());
     assert_eq!(answer.error_code, invalid);

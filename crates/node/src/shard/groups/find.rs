@@ -25,6 +25,8 @@ const GROUP: i8 = 0;
 const TRANSACTION: i8 = 1;
 const SHARE: i8 = 2;
 
+const NO_SUCH_KIND: &str = "There is no such kind of coordinator.";
+
 /// Who coordinates a key.
 struct Found {
     error: ErrorCode,
@@ -102,13 +104,21 @@ impl<D: Disk> Shard<D> {
             }
             TRANSACTION => {
                 let message = "This broker does not serve transactions yet.";
-                Found::none(ErrorCode::UNSUPPORTED_VERSION, Some(message))
+                // librdkafka, which asks at version 2, would try any other error again until its
+                // time-out; this one it shows at once, with the text.
+                let error = if version < MANY_KEYS_SINCE {
+                    ErrorCode::TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+                } else {
+                    ErrorCode::UNSUPPORTED_VERSION
+                };
+                Found::none(error, Some(message))
             }
             SHARE if version >= SHARE_SINCE => {
                 let message = "This broker does not serve share groups yet.";
                 Found::none(ErrorCode::UNSUPPORTED_VERSION, Some(message))
             }
-            _ => none(ErrorCode::INVALID_REQUEST),
+            SHARE => none(ErrorCode::INVALID_REQUEST),
+            _ => Found::none(ErrorCode::INVALID_REQUEST, Some(NO_SUCH_KIND)),
         }
     }
 
@@ -175,7 +185,7 @@ const fn message(error: ErrorCode) -> &'static str {
     match error {
         ErrorCode::NONE => "NONE",
         ErrorCode::COORDINATOR_NOT_AVAILABLE => "The coordinator is not available.",
-        ErrorCode::INVALID_REQUEST => "There is no such kind of coordinator.",
+        ErrorCode::INVALID_REQUEST => NO_SUCH_KIND,
         ErrorCode::GROUP_AUTHORIZATION_FAILED => "Not allowed to see the group.",
         _ => "Not allowed to see the coordinator.",
     }

@@ -37,6 +37,8 @@ const MEMBER_ID_REQUIRED_SINCE: i16 = 4;
 const PROTOCOL_NAME_NULLABLE_SINCE: i16 = 7;
 /// The first JoinGroup version that can tell a leader not to assign (KIP-814).
 const SKIP_ASSIGNMENT_SINCE: i16 = 9;
+/// From this SyncGroup version on members say which protocol they believe in (KIP-559).
+const SYNC_NAMES_PROTOCOL_SINCE: i16 = 5;
 /// The first LeaveGroup version that names several members (KIP-345).
 const LEAVES_IN_BATCHES_SINCE: i16 = 3;
 /// Names and metadata of one member's protocols. Far beyond what a group's record can hold, and
@@ -93,7 +95,7 @@ impl<D: Disk> Shard<D> {
             }
             .into()
         };
-        if let Err(error) = self.check_member(incoming, &request.group_id) {
+        if let Err(error) = self.check_sync(incoming, &request) {
             push_answer(incoming.ticket, incoming.version, &respond(Err(error)), out);
             return;
         }
@@ -185,6 +187,15 @@ impl<D: Disk> Shard<D> {
             return Err(ErrorCode::MESSAGE_TOO_LARGE);
         }
         Ok(())
+    }
+
+    /// What Kafka looks at before the coordinator is asked.
+    fn check_sync(&self, incoming: &Incoming, request: &SyncGroupRequest) -> Result<(), ErrorCode> {
+        let unnamed = request.protocol_type.is_none() || request.protocol_name.is_none();
+        if unnamed && incoming.version >= SYNC_NAMES_PROTOCOL_SINCE {
+            return Err(ErrorCode::INCONSISTENT_GROUP_PROTOCOL);
+        }
+        self.check_member(incoming, &request.group_id)
     }
 
     /// Who is, or wants to be, a member reads its group; the group has a name.
