@@ -100,6 +100,12 @@ impl BrokerConfig {
             }
             config.set.insert(key.clone(), value.trim().to_owned());
         }
+        // One number under two names, as Kafka has it.
+        for (from, to) in [("node.id", "broker.id"), ("broker.id", "node.id")] {
+            if let (Some(id), None) = (config.set.get(from).cloned(), config.set.get(to)) {
+                config.set.insert(to.to_owned(), id);
+            }
+        }
         if problems.is_empty() {
             Ok((config, notices))
         } else {

@@ -75,6 +75,9 @@ impl Controller {
         let mut records = Vec::new();
         let mut outcomes = Vec::with_capacity(request.topics.len());
         let mut batch = Batch::new(image, request);
+        if self.wants_too_many(request, &batch.repeated) {
+            return Decision::answer(all_refused(request, &too_many_partitions()));
+        }
         let mut refused = BTreeSet::new();
         for topic in &request.topics {
             // What is named twice is refused in one row, as in Kafka.
@@ -106,6 +109,24 @@ impl Controller {
         }
     }
 
+    /// Whether the topics together ask for more partitions than one request may have. As in Kafka
+    /// that is looked at first, whatever else is wrong with them.
+    fn wants_too_many(&self, request: &CreateTopics, repeated: &BTreeSet<&str>) -> bool {
+        let default = self.config.number("num.partitions");
+        let default = default.expect("the key has a default");
+        let once = |topic: &&CreateTopic| !repeated.contains(topic.name.as_str());
+        let wanted = |topic: &CreateTopic| match topic.partitions {
+            _ if !topic.assignments.is_empty() => {
+                i64::try_from(topic.assignments.len()).unwrap_or(i64::MAX)
+            }
+            -1 => default,
+            partitions => i64::from(partitions).max(0),
+        };
+        let topics = request.topics.iter().filter(once);
+        let total = topics.map(wanted).fold(0, i64::saturating_add);
+        usize::try_from(total).is_ok_and(|total| total > PARTITIONS_PER_REQUEST_MAX)
+    }
+
     fn create_topic(
         &self,
         image: &MetadataImage,
@@ -113,10 +134,11 @@ impl Controller {
         name: &TopicName,
         random: &mut dyn FnMut() -> [u8; 16],
     ) -> Result<Made, Refusal> {
-        let configs = topic
-            .configs
-            .iter()
-            .map(|(name, value)| (name.as_str(), value.as_deref()));
+        // Of a key that is named twice the last value counts, as in Kafka.
+        let configs = topic.configs.iter();
+        let configs: BTreeMap<&str, Option<&str>> = configs
+            .map(|(name, value)| (name.as_str(), value.as_deref()))
+            .collect();
         let configs = check_topic_configs(self.layers(image), configs)
             .map_err(|why| Refusal::new(ErrorCode::INVALID_CONFIG, why.to_string()))?;
         let replicas = if topic.assignments.is_empty() {
@@ -200,6 +222,15 @@ impl Controller {
             .map(|index| placement.place(index, factor))
             .collect())
     }
+}
+
+/// The same refusal for each topic as it was asked for.
+fn all_refused(request: &CreateTopics, why: &Refusal) -> Vec<TopicOutcome> {
+    let outcome = |topic: &CreateTopic| TopicOutcome {
+        name: topic.name.clone(),
+        result: Err(why.clone()),
+    };
+    request.topics.iter().map(outcome).collect()
 }
 
 struct Made {
@@ -620,10 +651,28 @@ mod tests {
             partitions: 6000,
             ..topic(name)
         };
-        let outcomes = cluster.create_topics(vec![halves("a"), halves("b")], false);
-        assert!(outcomes[0].result.is_ok());
-        let refused = outcomes[1].result.clone().expect_err("refused");
-        assert_eq!(refused.code, ErrorCode::POLICY_VIOLATION);
+        // As in Kafka all of them are refused, also what would be refused for something else.
+        let worse = CreateTopic {
+            configs: vec![("nope".to_owned(), Some("1".to_owned()))],
+            ..topic("no name!")
+        };
+        let outcomes = cluster.create_topics(vec![halves("a"), worse, halves("b")], false);
+        for outcome in outcomes {
+            let refused = outcome.result.expect_err("refused");
+            assert_eq!(
+                refused.code,
+                ErrorCode::POLICY_VIOLATION,
+                "{}",
+                outcome.name
+            );
+        }
+        let last = |value: &str| ("retention.ms".to_owned(), Some(value.to_owned()));
+        let twice = CreateTopic {
+            configs: vec![last("-7"), last("1000")],
+            ..topic("twice")
+        };
+        let outcomes = cluster.create_topics(vec![twice], false);
+        assert!(outcomes[0].result.is_ok(), "{outcomes:?}");
     }
 
     #[test]
