@@ -126,10 +126,11 @@ class Pair:
         self.differences = {}
         self.known = set()
 
-    def ask(self, what, key, version, values, tail=b"", keep=None, ignore=()):
-        """Asks both. `keep` maps a name to a function of the answer; `ignore` names fields."""
+    def ask(self, what, key, version, values, tail=b"", keep=None, ignore=(), merge=False):
+        """Asks both. `keep` maps a name to a function of the answer; `ignore` names fields. With
+        `merge`, rows of one topic count as one: nothing says how they are to be grouped."""
         asked = [side.ask(key, version, values, tail) for side in (self.kafka, self.ours)]
-        return self.compare(what, key, version, asked, keep, ignore)
+        return self.compare(what, key, version, asked, keep, ignore, merge)
 
     def begin(self, key, version, values):
         """Asks both, and waits for nothing; the connections must be there."""
@@ -141,7 +142,7 @@ class Pair:
         asked = [side.connection.finish(key, version) for side in (self.kafka, self.ours)]
         return self.compare(what, key, version, asked, keep, ignore)
 
-    def compare(self, what, key, version, asked, keep, ignore):
+    def compare(self, what, key, version, asked, keep, ignore, merge=False):
         """Notes how the answers differ, and gives them."""
         self.asked += 1
         answers = []
@@ -150,7 +151,7 @@ class Pair:
                 side_learns(side, answer)
                 for name, function in (keep or {}).items():
                     side.kept[name] = function(answer)
-            answers.append(side.named(answer))
+            answers.append(merged(side.named(answer)) if merge else side.named(answer))
         if what in differences_common.KNOWN:
             self.known.add(what)
             return answers
@@ -238,6 +239,17 @@ def without_producers(records):
     return bytes(out)
 
 
+def merged(answer):
+    """An answer of Fetch whose rows of one topic are one."""
+    if isinstance(answer, str):
+        return answer
+    rows = {}
+    for row in answer["Responses"]:
+        rows.setdefault(row.get("Topic") or row.get("TopicId"), []).extend(row["Partitions"])
+    rows = [{"Topic": topic, "Partitions": parts} for topic, parts in rows.items()]
+    return {**answer, "Responses": rows}
+
+
 def side_learns(side, answer):
     """Topic ids that the answer tells."""
     for topic in answer.get("Topics") or []:
@@ -262,6 +274,7 @@ SORT_BY = {
     "Configs": ("Name",),
     "Responses": ("Name", "Topic", "TopicId"),
     "Partitions": ("PartitionIndex",),
+    "PartitionResponses": ("Index",),
     "Groups": ("GroupId",),
     "Results": ("GroupId",),
 }

@@ -4,6 +4,7 @@ import struct
 import uuid
 from random import Random
 
+import differences_random
 import wire
 from batches import batch, record
 from differences_common import BAD_NAMES, CLUSTER, FEATURES, KNOWN, UNKNOWN_ID, ZERO_ID, show
@@ -32,6 +33,7 @@ def cases(topic_id, kept):
         ("Fetch, sessions", stories.fetch_sessions),
         ("a random log", stories.random_log),
         ("random sequences", stories.random_sequences),
+        *differences_random.cases(stories),
         ("controller listener", stories.controller),
     ]
 
@@ -775,15 +777,7 @@ class Stories:
         ask("log start offset", [("data", 0, 0, {"LogStartOffset": 3})], first=5)
         ask("replica -2", [("data", 0, 0, {})], Replica=-2)
         for replica in (1, 2):
-            # Below v16 Kafka leaves the leader out, which it knows how to tell from v12 on.
-            ask(
-                f"replica {replica}",
-                [("data", 0, 0, {})],
-                last=15,
-                Replica=replica,
-                ignore=("CurrentLeader",),
-            )
-            ask(f"replica {replica}", [("data", 0, 0, {})], first=16, Replica=replica)
+            ask(f"replica {replica}", [("data", 0, 0, {})], Replica=replica)
         ask("nothing", [])
         ask("partition twice", [("data", 0, 0, {}), ("data", 0, 5, {})])
         ask("rack", [("data", 0, 0, {})], first=11, RackId="somewhere")

@@ -71,6 +71,14 @@ pub(crate) fn find<D: Disk>(
         Ok(online) => online,
         Err(refusal) => return refusal.into(),
     };
+    if epoch < LeaderEpoch::NONE {
+        // Below every epoch there is: as in Kafka it ends where the first one begins.
+        let epochs = online.log.epochs();
+        let first = epochs.entries.first();
+        return Outcome::Now(first.map_or_else(LookupAnswer::default, |first| {
+            LookupAnswer::offset(first.start_offset, epoch)
+        }));
+    }
     let end = online.log.end_offset_for_epoch(epoch);
     Outcome::Now(end.map_or_else(LookupAnswer::default, |end| {
         LookupAnswer::offset(end.end_offset, end.epoch)

@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 use highwater_disk::Disk;
 use highwater_protocol::Response;
 use highwater_protocol::messages::{
-    list_offsets_request::ListOffsetsRequest,
+    list_offsets_request::{ListOffsetsPartition, ListOffsetsRequest},
     list_offsets_response::{
         ListOffsetsPartitionResponse, ListOffsetsResponse, ListOffsetsTopicResponse,
     },
@@ -15,6 +15,7 @@ use super::lookup::{
     LookupAnswer, LookupRow, Outcome, Question, TimeBound, named_partition, repeated,
 };
 use super::partition::OnlinePartition;
+use super::requests::push_answer;
 use super::{Effects, Shard};
 use crate::authorizer::{Operation, Resource};
 use crate::machine::{Caller, Ticket};
@@ -56,13 +57,16 @@ impl<D: Disk> Shard<D> {
         mut request: ListOffsetsRequest,
         out: &mut Effects<D>,
     ) {
+        if !matches!(request.isolation_level, 0 | 1) {
+            push_answer(ticket, version, &refused(request), out);
+            return;
+        }
         let repeated = one_row_for_repeated(&mut request);
         let reader = match (request.replica_id, request.isolation_level) {
             (id, _) if id.is_some() || id == DEBUG_REPLICA => OffsetReader::Replica,
             (_, 1) => OffsetReader::Committed,
             _ => OffsetReader::Uncommitted,
         };
-        let known_isolation = matches!(request.isolation_level, 0 | 1);
         let mut rows = Vec::new();
         let mut questions = Vec::new();
         for topic in &request.topics {
@@ -78,8 +82,6 @@ impl<D: Disk> Shard<D> {
                     Some(ErrorCode::TOPIC_AUTHORIZATION_FAILED)
                 } else if is_repeated {
                     Some(ErrorCode::INVALID_REQUEST)
-                } else if !known_isolation {
-                    Some(ErrorCode::UNKNOWN_SERVER_ERROR)
                 } else if !is_served(partition.timestamp, version) {
                     Some(ErrorCode::UNSUPPORTED_VERSION)
                 } else if at.is_none() {
@@ -104,6 +106,30 @@ impl<D: Disk> Shard<D> {
         let compose = Box::new(move |rows: &[LookupAnswer]| compose(version, request, rows));
         self.ask_partitions(now, (ticket, version), rows, questions, compose, out);
     }
+}
+
+/// An isolation level that nobody knows: as in Kafka an unexpected error for every partition as it
+/// was asked about.
+fn refused(request: ListOffsetsRequest) -> Response {
+    let row = |partition: ListOffsetsPartition| ListOffsetsPartitionResponse {
+        partition_index: partition.partition_index,
+        error_code: ErrorCode::UNKNOWN_SERVER_ERROR,
+        timestamp: WallMs::NONE.raw(),
+        offset: Offset::NONE.raw(),
+        leader_epoch: -1,
+    };
+    let topics = request
+        .topics
+        .into_iter()
+        .map(|topic| ListOffsetsTopicResponse {
+            name: topic.name,
+            partitions: topic.partitions.into_iter().map(row).collect(),
+        });
+    ListOffsetsResponse {
+        throttle_time_ms: 0,
+        topics: topics.collect(),
+    }
+    .into()
 }
 
 /// Partitions that are named more than once, and from now on once: Kafka refuses them in one row.

@@ -17,6 +17,9 @@ use highwater_types::{ErrorCode, TopicName};
 use super::DescribeContext;
 use crate::authorizer::{Operation, Resource};
 
+/// Kafka's number of the loggers of a broker, which this one does not have.
+const BROKER_LOGGER: i8 = 8;
+
 /// A resource whose configs cannot be shown: code and text.
 type Refused = (ErrorCode, String);
 
@@ -25,6 +28,10 @@ pub(crate) fn describe_configs(
     cx: &DescribeContext<'_>,
     request: &DescribeConfigsRequest,
 ) -> DescribeConfigsResponse {
+    let odd = request.resources.iter().any(|it| {
+        let kind = ResourceKind::from_wire(it.resource_type);
+        matches!(kind, ResourceKind::Other(kind) if kind != BROKER_LOGGER)
+    });
     let mut seen = BTreeSet::new();
     let results = request.resources.iter().map(|resource| {
         let is_first = seen.insert((resource.resource_type, resource.resource_name.as_str()));
@@ -39,7 +46,9 @@ pub(crate) fn describe_configs(
             .configuration_keys
             .as_ref()
             .is_some_and(|keys| !keys.is_empty());
-        let entries = if is_first || has_keys {
+        let entries = if odd {
+            Err(odd_kind())
+        } else if is_first || has_keys {
             entries(cx, resource)
         } else {
             Err(repeated())
@@ -74,6 +83,12 @@ pub(crate) fn describe_configs(
         throttle_time_ms: 0,
         results,
     }
+}
+
+/// As in Kafka, resources of a kind that has no configs fail the whole request.
+fn odd_kind() -> Refused {
+    let text = "The request names a resource of a kind that has no configs.";
+    (ErrorCode::INVALID_REQUEST, text.to_owned())
 }
 
 /// A request of many copies of one resource, each for all keys, would be answered with many times

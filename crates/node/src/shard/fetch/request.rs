@@ -41,7 +41,7 @@ impl<D: Disk> Shard<D> {
         }
         let (fetch, mut cx) = self.fetch_and_context(now);
         let head = fetch.head(&cx, incoming, view);
-        if !matches!(view.isolation_level(), 0 | 1) {
+        if !matches!(view.isolation_level(), 0 | 1) && fetch.wants_any(&cx, &head, view) {
             refuse_all(&cx, &head, view, out);
             return;
         }
@@ -99,6 +99,23 @@ impl<D: Disk> FetchState<D> {
             max_bytes,
             throttle: Millis::ZERO,
         }
+    }
+
+    /// Whether any partition is there to be read: of the request, or of the session that it names.
+    /// As in Kafka an isolation level that nobody knows is no matter otherwise.
+    fn wants_any(&self, cx: &ReadContext<'_, D>, head: &FetchHead, view: &FetchView) -> bool {
+        let of_request = view.topics().any(|topic| {
+            let name = shared_name(topic.topic);
+            let mut partitions = topic.partitions;
+            partitions.any(|it| resolve(cx, head, &key(topic.topic, &name, it.partition)).is_ok())
+        });
+        let wish = SessionWish::of(view.session_id(), view.session_epoch());
+        let SessionWish::Incremental { id, .. } = wish else {
+            return of_request;
+        };
+        let set = self.sessions.set_of(id).and_then(|set| self.sets.get(&set));
+        of_request
+            || set.is_some_and(|home| home.set.keys().any(|it| resolve(cx, head, it).is_ok()))
     }
 
     /// A fetch without a session. Most are answered here, with no set at all.

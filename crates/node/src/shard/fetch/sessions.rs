@@ -117,6 +117,11 @@ impl FetchSessions {
         }
     }
 
+    /// The partitions of a session.
+    pub(crate) fn set_of(&self, id: i32) -> Option<SetId> {
+        self.sessions.get(&id).map(|session| session.set)
+    }
+
     /// Finds the session of an incremental request and moves it to its next epoch.
     ///
     /// # Errors

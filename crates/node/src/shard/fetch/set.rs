@@ -105,6 +105,11 @@ impl FetchSet {
         self.by_key.len()
     }
 
+    /// How the client named its partitions.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &PartitionKey> {
+        self.by_key.keys()
+    }
+
     /// Whether it has no partition.
     pub(crate) fn is_empty(&self) -> bool {
         self.by_key.is_empty()

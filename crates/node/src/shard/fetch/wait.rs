@@ -390,7 +390,7 @@ impl<D: Disk> FetchState<D> {
             if read.bytes() > 0 {
                 home.set.move_to_end(slot);
             }
-            if read.bytes() > 0 || read.more || read.error.is_error() {
+            if read.bytes() > 0 || read.more || read.is_urgent() {
                 home.set.mark(slot);
             }
             if news || !incremental {

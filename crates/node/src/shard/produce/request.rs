@@ -2,7 +2,8 @@ use std::collections::BTreeMap;
 
 use highwater_disk::Disk;
 use highwater_protocol::{ProduceView, Request, TopicKey};
-use highwater_types::{ErrorCode, Now, PartitionIndex, TopicIdPartition};
+use highwater_records::BatchHeader;
+use highwater_types::{ErrorCode, Now, Offset, PartitionIndex, TopicIdPartition};
 
 use super::append::is_transactional;
 use super::join::{OwnedTopic, PendingProduce};
@@ -105,7 +106,7 @@ impl<D: Disk> Shard<D> {
                 };
                 let started = target.and_then(|id| {
                     let records = partition.records.ok_or_else(no_records)?;
-                    check_acks(context.acks)?;
+                    check_acks(context.acks, &records)?;
                     Ok(AppendRow {
                         row: number,
                         id,
@@ -192,10 +193,7 @@ impl<D: Disk> Shard<D> {
         client_id: Option<&str>,
     ) -> Verdict<'a> {
         let internal_allowed = client_id == Some(ADMIN_CLIENT_ID);
-        let all = if view.timeout_ms() < 0 {
-            let message = format!("timeout {} ms is negative", view.timeout_ms());
-            Some(Outcome::explained(ErrorCode::INVALID_REQUEST, message))
-        } else if self.may_produce(view, caller) {
+        let all = if self.may_produce(view, caller) {
             None
         } else {
             let message =
@@ -234,9 +232,20 @@ fn no_records() -> Outcome {
     Outcome::explained(ErrorCode::INVALID_RECORD, "the records are null")
 }
 
-fn check_acks(acks: i16) -> Result<(), Outcome> {
+/// As in Kafka, what is no batch at all is told first.
+fn check_acks(acks: i16, records: &[u8]) -> Result<(), Outcome> {
     if matches!(acks, -1..=1) {
         return Ok(());
+    }
+    match BatchHeader::parse(records) {
+        Err(why) if why.error_code() == ErrorCode::INVALID_RECORD => {
+            return Err(Outcome::bad_batch(&why, Offset::NONE));
+        }
+        Ok(header) if header.size_bytes() != records.len() => {
+            let message = "the records are not one whole batch";
+            return Err(Outcome::explained(ErrorCode::INVALID_RECORD, message));
+        }
+        Ok(_) | Err(_) => {}
     }
     let message = format!("acks is {acks}; only -1, 0 and 1 exist");
     Err(Outcome::explained(
