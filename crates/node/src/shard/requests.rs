@@ -121,19 +121,6 @@ impl<D: Disk> Shard<D> {
             Request::DeleteTopics(request) => {
                 self.forward_delete_topics(now, incoming.into(), request, out);
             }
-            request @ (Request::OffsetCommit(_)
-            | Request::OffsetFetch(_)
-            | Request::FindCoordinator(_)
-            | Request::JoinGroup(_)
-            | Request::Heartbeat(_)
-            | Request::LeaveGroup(_)
-            | Request::SyncGroup(_)
-            | Request::DescribeGroups(_)
-            | Request::ListGroups(_)
-            | Request::DeleteGroups(_)
-            | Request::OffsetDelete(_)) => {
-                self.handle_group_request(now, &incoming, request, out);
-            }
             Request::Produce(_)
             | Request::AlterPartition(_)
             | Request::BrokerRegistration(_)
@@ -146,6 +133,7 @@ impl<D: Disk> Shard<D> {
                     answer: Answer::close(),
                 });
             }
+            request => self.handle_group_request(now, &incoming, request, out),
         }
     }
 

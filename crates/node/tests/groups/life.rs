@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use highwater_disk::{Disk as _, MemDisk};
+use highwater_disk::{Disk as _, DiskErrorKind, DiskOp, Fault, FaultEffect, FaultPath, MemDisk};
 use highwater_node::Work;
 use highwater_protocol::messages::{
     DescribeGroupsRequest, DescribeGroupsResponse, HeartbeatResponse, JoinGroupResponse,
@@ -200,6 +200,9 @@ fn leadership_is_lost_and_regained_while_a_coordinator_is_loaded() {
     world.hold = crate::support::never;
     world.release();
     assert_eq!(offsets_of(&mut world, "g"), Ok(vec![(0, 5)]));
+    // What the reads of the loads before brought is not replayed: one record, not three.
+    assert!(world.has_event("groups of __consumer_offsets-0 loaded: records=1"));
+    assert!(!world.has_event("loaded: records=2"));
     // An epoch bump that keeps the leader keeps the coordinator.
     let member = Member::new(&mut world, "h");
     member.send_join(&mut world);
@@ -276,6 +279,30 @@ fn batches_of_the_coordinator_have_kafkas_form() {
         world.start();
         assert_eq!(offsets_of(&mut world, "g"), Ok(vec![(0, 5), (1, 6)]));
     }
+}
+
+/// Descriptors may be there again a second later: the load is not given up.
+#[test]
+fn a_load_that_lacks_descriptors_is_tried_again() {
+    let mut world = world(1, 1);
+    commit(&mut world, "g", &[(0, 5)]);
+    world.stop();
+    world.hold = loads;
+    world.start();
+    world.disks[0].inject(Fault {
+        path: FaultPath::EndsWith(".log".to_owned()),
+        op: DiskOp::Read,
+        after: 0,
+        times: 1,
+        effect: FaultEffect::Error(DiskErrorKind::Exhausted),
+    });
+    world.hold = crate::support::never;
+    world.release();
+    let loading = ErrorCode::COORDINATOR_LOAD_IN_PROGRESS;
+    assert_eq!(offsets_of(&mut world, "g"), Err(loading));
+    assert!(world.has_event("their load is tried again"));
+    world.advance(1_000);
+    assert_eq!(offsets_of(&mut world, "g"), Ok(vec![(0, 5)]));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use highwater_protocol::messages::{
     find_coordinator_request::FindCoordinatorRequest,
     find_coordinator_response::{Coordinator, FindCoordinatorResponse},
 };
-use highwater_types::{ErrorCode, NodeId, Now};
+use highwater_types::{ErrorCode, Millis, NodeId, Now};
 
 use super::OFFSETS_TOPIC;
 use crate::authorizer::{Operation, Resource};
@@ -20,6 +20,9 @@ use crate::shard::{Effects, Shard};
 const MANY_KEYS_SINCE: i16 = 4;
 /// From this version on share groups have coordinators (KIP-932).
 const SHARE_SINCE: i16 = 6;
+
+/// Clients ask ten times a second; the controller is asked, and its refusal told, less often.
+const CREATE_AGAIN_AFTER: Millis = Millis::new(1_000);
 
 const GROUP: i8 = 0;
 const TRANSACTION: i8 = 1;
@@ -85,7 +88,8 @@ impl<D: Disk> Shard<D> {
             }
             .into()
         };
-        if wants_topic && self.groups.topic.is_none() {
+        if wants_topic && self.groups.topic.is_none() && self.groups.create_not_before <= now.mono {
+            self.groups.create_not_before = now.mono.plus(CREATE_AGAIN_AFTER);
             self.create_offsets_topic(now, out);
         }
         push_answer(incoming.ticket, version, &response, out);

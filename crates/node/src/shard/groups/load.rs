@@ -8,18 +8,22 @@ use std::sync::Arc;
 
 use highwater_coordinator::{Coordinator, ReplayedAt};
 use highwater_disk::{Blocking, Disk, DiskError, DiskFile as _};
-use highwater_log::{FileRegion, ReadResult};
+use highwater_log::{FileRegion, ReadError, ReadResult};
 use highwater_records::{
     BatchError, BatchHeader, Batches, Decompressor, EndTransactionMarker, Records,
 };
-use highwater_types::{Now, Offset, TopicIdPartition};
+use highwater_types::{Millis, Now, Offset, TopicIdPartition};
 use rand_chacha::rand_core::RngCore as _;
 
+use super::GroupState;
 use super::slot::{Loading, Slot, SlotState};
 use crate::job::{Job, Work};
 use crate::journal::{Happening, Level};
 use crate::machine::{Effect, Token};
 use crate::shard::{Effects, Shard};
+
+/// A load that lacked memory or descriptors goes on after this time.
+const LOAD_AGAIN_AFTER: Millis = Millis::new(1_000);
 
 /// A job: reads batches of a coordinator's log.
 pub struct ReadGroups<D: Disk> {
@@ -161,7 +165,7 @@ impl<D: Disk> Shard<D> {
     }
 
     /// Reads the next chunk, or lets the coordinator serve when there is none.
-    fn load_on(&mut self, now: Now, at: TopicIdPartition, out: &mut Effects<D>) {
+    pub(super) fn load_on(&mut self, now: Now, at: TopicIdPartition, out: &mut Effects<D>) {
         let Some(Slot {
             state: SlotState::Loading(loading),
             ..
@@ -189,7 +193,7 @@ impl<D: Disk> Shard<D> {
                     let limit = settings.decompressed_batch_bytes_max;
                     let work = Work::ReadGroups(ReadGroups::new(region, loading.next, limit));
                     let token = self.new_token();
-                    self.groups.reading.insert(token, at);
+                    self.groups.begin_reading(at, token);
                     out.push(Effect::Job {
                         token,
                         job: Job { dir, work },
@@ -199,6 +203,9 @@ impl<D: Disk> Shard<D> {
                 None => return self.loaded(now, at, out),
             },
             Ok(ReadResult::Remote) => "its log begins in tiered storage".to_owned(),
+            Err(ReadError::Disk(why)) if why.may_pass() => {
+                return self.load_later(now, at, &why, out);
+            }
             Err(why) => why.to_string(),
         };
         self.load_failed(at, why, out);
@@ -212,23 +219,35 @@ impl<D: Disk> Shard<D> {
         read: GroupsRead,
         out: &mut Effects<D>,
     ) {
-        let Some(at) = self.groups.reading.remove(&token) else {
+        let Some((at, loading)) = self.groups.end_reading(token) else {
             return;
         };
-        let Some(Slot {
-            state: SlotState::Loading(loading),
-            ..
-        }) = self.groups.slots.get_mut(&at)
-        else {
-            return;
+        let replayed = match read {
+            Err(LoadError::Disk(why)) if why.may_pass() => {
+                return self.load_later(now, at, &why, out);
+            }
+            Err(why) => Err(why.to_string()),
+            Ok(batches) => loading.replay(&batches),
         };
-        match read
-            .map_err(|why| why.to_string())
-            .and_then(|it| loading.replay(&it))
-        {
+        match replayed {
             Ok(()) => self.load_on(now, at, out),
             Err(why) => self.load_failed(at, why, out),
         }
+    }
+
+    /// The disk, or the process, lacks something that it may have again soon.
+    fn load_later(
+        &mut self,
+        now: Now,
+        at: TopicIdPartition,
+        why: &DiskError,
+        out: &mut Effects<D>,
+    ) {
+        self.groups
+            .set_tick(at, Some(now.mono.plus(LOAD_AGAIN_AFTER)));
+        let why = format!("{why}; their load is tried again");
+        let happening = |partition| Happening::GroupsNotLoaded { partition, why };
+        self.journal_of(at, Level::Warn, happening, out);
     }
 
     fn loaded(&mut self, now: Now, at: TopicIdPartition, out: &mut Effects<D>) {
@@ -267,6 +286,32 @@ impl<D: Disk> Shard<D> {
         }
         let happening = |partition| Happening::GroupsNotLoaded { partition, why };
         self.journal_of(at, Level::Error, happening, out);
+    }
+}
+
+impl GroupState {
+    fn begin_reading(&mut self, at: TopicIdPartition, token: Token) {
+        if let Some(Slot {
+            state: SlotState::Loading(loading),
+            ..
+        }) = self.slots.get_mut(&at)
+        {
+            loading.reading = Some(token);
+            self.reading.insert(token, at);
+        }
+    }
+
+    /// The load that a read was for, unless it was given up.
+    fn end_reading(&mut self, token: Token) -> Option<(TopicIdPartition, &mut Loading)> {
+        let at = self.reading.remove(&token)?;
+        let SlotState::Loading(loading) = &mut self.slots.get_mut(&at)?.state else {
+            return None;
+        };
+        if loading.reading != Some(token) {
+            return None;
+        }
+        loading.reading = None;
+        Some((at, loading))
     }
 }
 

@@ -44,6 +44,8 @@ const LEAVES_IN_BATCHES_SINCE: i16 = 3;
 /// Names and metadata of one member's protocols. Far beyond what a group's record can hold, and
 /// it bounds what a member that waits makes us hold.
 const MEMBER_BYTES_MAX: usize = 4 << 20;
+/// Assignments of one group: far beyond what its record can hold, also compressed.
+const ASSIGNMENTS_BYTES_MAX: usize = 64 << 20;
 
 impl<D: Disk> Shard<D> {
     pub(crate) fn handle_join_group(
@@ -195,7 +197,13 @@ impl<D: Disk> Shard<D> {
         if unnamed && incoming.version >= SYNC_NAMES_PROTOCOL_SINCE {
             return Err(ErrorCode::INCONSISTENT_GROUP_PROTOCOL);
         }
-        self.check_member(incoming, &request.group_id)
+        self.check_member(incoming, &request.group_id)?;
+        let assignments = request.assignments.iter();
+        let bytes: usize = assignments.map(|it| it.assignment.len()).sum();
+        if bytes > ASSIGNMENTS_BYTES_MAX {
+            return Err(ErrorCode::MESSAGE_TOO_LARGE);
+        }
+        Ok(())
     }
 
     /// Who is, or wants to be, a member reads its group; the group has a name.

@@ -51,6 +51,8 @@ pub(crate) struct GroupState {
     settings: GroupServing,
     /// `__consumer_offsets`, once the metadata has it.
     topic: Option<OffsetsTopic>,
+    /// The controller is not asked to make it again before this moment.
+    create_not_before: Mono,
     /// Requests of this shard's connections with a row that is not answered.
     asked: BTreeMap<u64, Asked>,
     asked_count: u64,
@@ -87,6 +89,7 @@ impl GroupState {
         Self {
             settings: GroupServing::new(config),
             topic: None,
+            create_not_before: Mono::default(),
             asked: BTreeMap::new(),
             asked_count: 0,
             slots: BTreeMap::new(),

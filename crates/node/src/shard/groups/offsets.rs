@@ -159,9 +159,9 @@ impl<D: Disk> Shard<D> {
             (found, ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)
         };
         let name = found.map_or(topic.name.as_str(), |it| it.name.as_str());
-        let denied = !(with_ids && found.is_none())
-            && !self.allows(&incoming.caller, Operation::Read, Resource::Topic(name));
-        let refused = if denied {
+        let is_named = found.is_some() || !with_ids;
+        let allowed = self.allows(&incoming.caller, Operation::Read, Resource::Topic(name));
+        let refused = if is_named && !allowed {
             Some(ErrorCode::TOPIC_AUTHORIZATION_FAILED)
         } else {
             found.is_none().then_some(unknown)

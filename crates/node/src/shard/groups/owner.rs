@@ -216,6 +216,10 @@ impl<D: Disk> Shard<D> {
             self.end_open(id, Err(ErrorCode::COORDINATOR_NOT_AVAILABLE), out);
         }
         for at in self.groups.take_ticks(now.mono) {
+            if self.groups.is_loading(at) {
+                self.load_on(now, at, out);
+                continue;
+            }
             self.with_coordinator(now, at, out, |it, _, log, outputs| {
                 it.tick(now, log, outputs);
             });
@@ -337,6 +341,11 @@ impl GroupState {
         due
     }
 
+    fn is_loading(&self, at: TopicIdPartition) -> bool {
+        let slot = self.slots.get(&at);
+        slot.is_some_and(|it| matches!(it.state, SlotState::Loading(_)))
+    }
+
     fn coordinator_mut(&mut self, at: TopicIdPartition) -> Option<&mut Coordinator> {
         match &mut self.slots.get_mut(&at)?.state {
             SlotState::Active(coordinator) => coordinator.as_deref_mut(),
@@ -368,7 +377,7 @@ impl GroupState {
         self.set_tick(at, due);
     }
 
-    fn set_tick(&mut self, at: TopicIdPartition, due: Option<Mono>) {
+    pub(super) fn set_tick(&mut self, at: TopicIdPartition, due: Option<Mono>) {
         let Some(slot) = self.slots.get_mut(&at) else {
             return;
         };

@@ -22,13 +22,8 @@ impl<D: Disk> Shard<D> {
         let groups = group_count(&request);
         if groups > GROUPS_MAX {
             let api = request.api_key();
-            let text = format!("connection closed: {api} of {groups} groups");
-            out.push(Effect::Event(JournalEntry::text(Level::Warn, text)));
-            out.push(Effect::Answer {
-                ticket: incoming.ticket,
-                answer: Answer::close(),
-            });
-            return;
+            let why = format!("{api} of {groups} groups");
+            return refuse(incoming, &why, out);
         }
         match request {
             Request::FindCoordinator(it) => self.handle_find_coordinator(now, incoming, it, out),
@@ -42,9 +37,21 @@ impl<D: Disk> Shard<D> {
             Request::DescribeGroups(it) => self.handle_describe_groups(now, incoming, it, out),
             Request::ListGroups(it) => self.handle_list_groups(now, incoming, it, out),
             Request::DeleteGroups(it) => self.handle_delete_groups(now, incoming, it, out),
-            other => unreachable!("{} is not about groups", other.api_key()),
+            other => {
+                let why = format!("{} is not served here", other.api_key());
+                refuse(incoming, &why, out);
+            }
         }
     }
+}
+
+fn refuse<D: Disk>(incoming: &Incoming, why: &str, out: &mut Effects<D>) {
+    let text = format!("connection closed: {why}");
+    out.push(Effect::Event(JournalEntry::text(Level::Warn, text)));
+    out.push(Effect::Answer {
+        ticket: incoming.ticket,
+        answer: Answer::close(),
+    });
 }
 
 const fn group_count(request: &Request) -> usize {

@@ -3,6 +3,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use highwater_coordinator::{Coordinator, GroupAnswer, RequestId};
 use highwater_types::{ErrorCode, Mono, Offset, TopicId, TopicName};
 
+use crate::machine::Token;
+
 /// The coordinator beside a partition that leads here.
 #[derive(Debug)]
 pub(super) struct Slot {
@@ -39,6 +41,8 @@ pub(super) struct Loading {
     pub(super) coordinator: Coordinator,
     /// Everything below it is replayed.
     pub(super) next: Offset,
+    /// The read that is out, if one is. What another brings is of a load that was given up.
+    pub(super) reading: Option<Token>,
     /// Records that were replayed.
     pub(super) records: u64,
     /// Topics that were deleted meanwhile.
@@ -51,6 +55,7 @@ impl Slot {
             state: SlotState::Loading(Box::new(Loading {
                 coordinator,
                 next,
+                reading: None,
                 records: 0,
                 deleted: Vec::new(),
             })),
