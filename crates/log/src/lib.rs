@@ -33,7 +33,9 @@ pub use crate::partition_log::{
     RemovedFiles, Retained, SegmentInfo, SyncLog, Synced, TimeFound, TimeLookup, TimeLookupError,
 };
 pub use crate::producer_state::ProducerState;
-pub use crate::recovery::{Finding, OpenError, OpenLog, Progress, RecoveryReport, Severity};
+pub use crate::recovery::{
+    Finding, OpenError, OpenLog, Progress, RecoveryReport, RecoveryStep, Severity,
+};
 pub use crate::segment::{OffsetEntry, TimeEntry};
 pub use crate::transaction_index::{
     AbortedInRange, AbortedTransaction, TransactionIndex, TransactionIndexError,

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use highwater_disk::{Blocking, Disk as _, MemDisk};
 use highwater_log::{
     DamagedRange, Finding, LogConfig, OpenError, Origin, PartitionLog, ReadError, RecoveryReport,
-    Severity,
+    RecoveryStep, Severity,
 };
 use highwater_records::Batches;
 use highwater_types::{EpochEntry, ErrorCode, TopicId};
@@ -650,7 +650,7 @@ fn progress_is_told() {
         append(&mut log, &spec);
     }
     drop(log);
-    let told = std::cell::Cell::new(0);
+    let told = std::cell::RefCell::new(Vec::new());
     let opening = Opening::new(&disk);
     let job = highwater_log::OpenLog {
         disk: opening.disk,
@@ -668,10 +668,14 @@ fn progress_is_told() {
     };
     job.run(&Blocking::enter(), &|progress| {
         assert!(progress.scanned_bytes <= progress.total_bytes);
-        told.set(told.get() + 1);
+        let mib = progress.scanned_bytes >> 20;
+        told.borrow_mut()
+            .push((progress.step, mib, progress.total_bytes >> 20));
     })
     .unwrap();
-    assert_eq!(told.get(), 2, "every 8 MiB of 20");
+    let (batches, producers) = (RecoveryStep::Batches, RecoveryStep::Producers);
+    let every_8_mib = [(batches, 8, 20), (batches, 16, 20), (producers, 20, 20)];
+    assert_eq!(told.into_inner(), every_8_mib);
 }
 
 /// Flips each bit of the leader epoch of the batch that holds `offset`, the one field besides the

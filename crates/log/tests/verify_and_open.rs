@@ -207,14 +207,19 @@ fn one_damage(log: &FixtureLog, stop: Stop, what: &str) {
             Severity::Normal => true,
             // What a scan has no cause to look at is put right when a look-up meets it.
             Severity::Repaired => was_there && !is_scanned(log, stop, &finding.file),
-            // Kept bytes, and a leader epoch that contradicts those around it.
+            // Kept bytes, and a leader epoch that contradicts those around it. What lies below
+            // the log start is not noted, for nobody may read it.
             Severity::Damage => {
                 let kept = [
                     BrokerAction::ServeCorrupt,
                     BrokerAction::SendAsIs,
                     BrokerAction::Nothing,
                 ];
-                was_there && kept.contains(&finding.action)
+                let there = |it: &VerifyFinding| {
+                    let place = (&it.file, it.position) == (&finding.file, finding.position);
+                    place && kept.contains(&it.action)
+                };
+                kept.contains(&finding.action) && before.findings.iter().any(there)
             }
             // A hole between segments, which once closed reads as a cleaner's work.
             Severity::Loss => {

@@ -11,6 +11,7 @@ use highwater_log::{
 use highwater_records::{BatchError, Compressor, Validated, ValidationRules, recompress, validate};
 
 use crate::control::{SnapshotWritten, WriteSnapshot};
+use crate::journal::{Happening, JournalEntry};
 use crate::shard::groups::{GroupsRead, ReadGroups};
 use crate::shard::lifecycle::Removal;
 use crate::shard::lookup::{TimeLookups, TimesFound};
@@ -107,10 +108,23 @@ impl<D: Disk> Job<D> {
         self.dir
     }
 
-    /// Does the work.
-    pub fn run(self, b: &Blocking) -> JobResult<D> {
+    /// Does the work. `tell` hears how far it is, far more often than a person wants to: whoever
+    /// runs the job has a clock and lets through what is due.
+    pub fn run(self, b: &Blocking, tell: &dyn Fn(&dyn Fn() -> JournalEntry)) -> JobResult<D> {
         match self.work {
-            Work::OpenLog(open) => JobResult::Opened(Box::new(open.run(b, &|_| {}))),
+            Work::OpenLog(open) => {
+                let partition = open.topic_partition.clone();
+                let opened = open.run(b, &|progress| {
+                    tell(&|| {
+                        let partition = partition.clone();
+                        JournalEntry::info(Happening::Recovering {
+                            partition,
+                            progress,
+                        })
+                    });
+                });
+                JobResult::Opened(Box::new(opened))
+            }
             Work::SyncLog(sync) => JobResult::Synced(sync.run(b)),
             Work::CloseLog(close) => JobResult::LogClosed(close.run(b)),
             Work::Remove(removal) => JobResult::Removed(removal.run(b)),

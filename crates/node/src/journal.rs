@@ -3,6 +3,7 @@
 use std::fmt;
 
 use highwater_coordinator::GroupHappening;
+use highwater_log::{Progress, RecoveryStep};
 use highwater_replication::{IsrCause, IsrProposal};
 use highwater_types::{LeaderEpoch, NodeId, Offset, TopicPartition};
 
@@ -122,6 +123,13 @@ pub enum Happening {
         done: u32,
         /// How many logs this shard has to open.
         total: u32,
+    },
+    /// A log is being recovered, which takes long. Told by whoever runs the job, now and then.
+    Recovering {
+        /// The partition.
+        partition: TopicPartition,
+        /// How far it is.
+        progress: Progress,
     },
     /// A partition stopped serving; others go on.
     PartitionFailed {
@@ -280,9 +288,10 @@ impl fmt::Display for Happening {
             }
             Self::Group(happening) => happening.fmt(f),
             Self::Text(text) => f.write_str(text),
-            Self::LogOpened { .. } | Self::LogDeleted { .. } | Self::Retained { .. } => {
-                self.fmt_log(f)
-            }
+            Self::LogOpened { .. }
+            | Self::Recovering { .. }
+            | Self::LogDeleted { .. }
+            | Self::Retained { .. } => self.fmt_log(f),
             Self::Appended { .. }
             | Self::ProduceWaits { .. }
             | Self::HighWatermark { .. }
@@ -314,6 +323,21 @@ impl Happening {
                 } else {
                     write!(f, ": {report}")
                 }
+            }
+            Self::Recovering {
+                partition,
+                progress,
+            } => {
+                let step = match progress.step {
+                    RecoveryStep::Batches => "batches",
+                    RecoveryStep::Producers => "producers",
+                };
+                let mib = |bytes: u64| bytes.div_ceil(1 << 20);
+                let (done, total) = (mib(progress.scanned_bytes), mib(progress.total_bytes));
+                write!(
+                    f,
+                    "recovering {partition}: {step}, {done} of {total} MiB read"
+                )
             }
             Self::LogDeleted {
                 partition,

@@ -285,7 +285,8 @@ impl<F> fmt::Debug for Region<F> {
     }
 }
 
-/// Runs a job where blocking is allowed.
+/// Runs a job where blocking is allowed, and where nobody waits to hear how far it is: the jobs of
+/// a simulation take no time.
 pub fn run_job<D: Disk>(job: Job<D>, b: &Blocking) -> JobResult<D> {
-    job.run(b)
+    job.run(b, &|_| {})
 }

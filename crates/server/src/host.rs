@@ -7,7 +7,7 @@ use std::sync::Arc;
 use highwater_disk::{FileDisk, FileFile};
 use highwater_node::{
     ConnId, ConnOutput, Connection, Effect, Input, Job, JournalEntry, Level, Machine, MachineId,
-    PeerError, Token, run_job,
+    PeerError, Token,
 };
 use highwater_types::{Millis, Mono, NodeId};
 use tokio::sync::{Notify, mpsc};
@@ -18,7 +18,8 @@ use crate::jobs::JobPool;
 use crate::loopback::{LoopOutput, LoopbackHost};
 use crate::mailbox::{Links, Loopback, Mail, NewConnection};
 use crate::memory::BufferPool;
-use crate::quiet::Quiet;
+use crate::pace::Pace;
+use crate::quiet::{FailedAppend, Quiet};
 use crate::settings::SocketSettings;
 use crate::socket::frames::FrameError;
 use crate::socket::outgoing;
@@ -437,7 +438,7 @@ impl Host {
                 self.send(peer, request, core);
             }
             Effect::Job { token, job } => self.start_job(token, job),
-            Effect::Event(entry) => log(&entry),
+            Effect::Event(entry) => self.log(&entry),
             Effect::Stopped => {
                 core.stopped = true;
                 // Control is the last: its end is the node's.
@@ -472,11 +473,16 @@ impl Host {
     }
 
     fn start_job(&self, token: Token, job: Job<FileDisk>) {
-        let (links, machine) = (self.shared.links.clone(), self.id);
+        let (links, machine, clock) = (self.shared.links.clone(), self.id, self.shared.clock);
         let pool = self.shared.pools.get(usize::from(job.dir().0));
         let pool = pool.expect("jobs name only log directories of their own node");
         let started = pool.run(move |b| {
-            let result = run_job(job, b);
+            let pace = Pace::new(clock.mono());
+            let result = job.run(b, &|progress| {
+                if pace.is_due(clock.mono()) {
+                    log(&progress());
+                }
+            });
             links.send(machine, Mail::Input(Input::JobDone { token, result }));
         });
         if let Err(why) = started {
@@ -533,6 +539,20 @@ impl Host {
                 LoopOutput::Closed(id) => core.inputs.push_back(Input::Closed(id)),
                 LoopOutput::Event(entry) => log(&entry),
             }
+        }
+    }
+
+    /// Writes a journal entry to the log. Appends that fail over and over, as on a full disk, are
+    /// counted.
+    fn log(&self, entry: &JournalEntry) {
+        match self
+            .shared
+            .quiet
+            .failed_append(entry, self.shared.clock.mono())
+        {
+            FailedAppend::None | FailedAppend::Told { more: 0 } => log(entry),
+            FailedAppend::Told { more } => tracing::error!("{entry} (and {more} more since)"),
+            FailedAppend::Counted => {}
         }
     }
 

@@ -20,6 +20,7 @@ mod loopback;
 mod mailbox;
 mod memory;
 mod node;
+mod pace;
 mod quiet;
 mod serve;
 mod settings;

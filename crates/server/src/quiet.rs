@@ -14,10 +14,28 @@ struct Window {
     began: Mono,
     lines: u32,
     dropped: u64,
+    /// When a line about a failed append was written last, and how many failed since.
+    failed_appends: Option<(Mono, u64)>,
     /// Refused requests by client id; all others together once there are too many names.
     refused: BTreeMap<String, u64>,
 }
 
+/// What to do about an entry that may be of a failed append.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FailedAppend {
+    /// It is none.
+    None,
+    /// A line is due.
+    Told {
+        /// How many failed since the line before.
+        more: u64,
+    },
+    /// It is counted.
+    Counted,
+}
+
+/// Between two lines about failed appends.
+const FAILED_APPENDS_EVERY: Millis = Millis::new(10_000);
 /// Lines that go through in one second.
 const LINES_MAX: u32 = 10;
 /// Client ids that are counted apart.
@@ -43,6 +61,24 @@ impl Quiet {
         *count
     }
 
+    /// Appends fail by the thousand when the disk is full: the first is told, then a count.
+    pub(crate) fn failed_append(&self, entry: &JournalEntry, now: Mono) -> FailedAppend {
+        if !matches!(entry.happening, Happening::AppendFailed { .. }) {
+            return FailedAppend::None;
+        }
+        let mut window = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let more = match &mut window.failed_appends {
+            Some((told, more)) if now.since(*told) < FAILED_APPENDS_EVERY => {
+                *more += 1;
+                return FailedAppend::Counted;
+            }
+            Some((_, more)) => *more,
+            None => 0,
+        };
+        window.failed_appends = Some((now, 0));
+        FailedAppend::Told { more }
+    }
+
     /// Whether a line may be written now, and how many were dropped before it.
     pub(crate) fn allows(&self, now: Mono) -> Option<u64> {
         let mut window = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -62,6 +98,7 @@ impl Quiet {
 #[cfg(test)]
 mod tests {
     use highwater_node::Level;
+    use highwater_types::TopicPartition;
 
     use super::*;
 
@@ -98,5 +135,25 @@ mod tests {
         let held = quiet.0.lock().expect("one thread").refused.len();
         assert!(held <= CLIENTS_MAX + 1, "{held}");
         assert_eq!(quiet.count(&JournalEntry::text(Level::Info, "hello")), 0);
+    }
+
+    #[test]
+    fn a_full_disk_is_told_once_and_then_counted() {
+        let quiet = Quiet::default();
+        let failed = JournalEntry::error(Happening::AppendFailed {
+            partition: TopicPartition::parse("orders-0").expect("a partition"),
+            why: "no space is left".to_owned(),
+        });
+        let at = |ms: u64| Mono::from_micros(ms * 1_000);
+        let told = |ms| quiet.failed_append(&failed, at(ms));
+        assert_eq!(told(1_000), FailedAppend::Told { more: 0 });
+        for ms in 1_001..1_500 {
+            assert_eq!(told(ms), FailedAppend::Counted);
+        }
+        assert_eq!(told(10_999), FailedAppend::Counted);
+        assert_eq!(told(11_000), FailedAppend::Told { more: 500 });
+        assert_eq!(told(40_000), FailedAppend::Told { more: 0 });
+        let other = JournalEntry::text(Level::Info, "hello");
+        assert_eq!(quiet.failed_append(&other, at(40_001)), FailedAppend::None);
     }
 }

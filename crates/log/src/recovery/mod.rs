@@ -54,13 +54,24 @@ pub struct OpenLog<D: Disk> {
     pub now: Now,
 }
 
-/// How far an [`OpenLog`] is.
+/// How far an [`OpenLog`] is in one of its steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// Bytes read so far.
+    /// What is being done.
+    pub step: RecoveryStep,
+    /// Bytes read so far in this step.
     pub scanned_bytes: u64,
-    /// Bytes that are to be read in all.
+    /// Bytes that are to be read in all in this step.
     pub total_bytes: u64,
+}
+
+/// What takes long when a log is recovered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RecoveryStep {
+    /// Every batch that may not be flushed is read and checked.
+    Batches,
+    /// Producers and transactions are learnt from the batches since their newest snapshot.
+    Producers,
 }
 
 /// Why a log was not opened. This partition only; others are not concerned.
@@ -111,7 +122,7 @@ impl<D: Disk> OpenLog<D> {
             self.remove_segment(base_offset, b)?;
         }
         files::remove_deleted(&self.disk, &self.dir, &files, &explained, b)?;
-        self.assemble(files, found, report, b)
+        self.assemble(files, found, report, (b, progress))
     }
 
     /// A log without a directory is new.
@@ -155,7 +166,7 @@ impl<D: Disk> OpenLog<D> {
         files: Files,
         mut found: SegmentsFound<D>,
         mut report: RecoveryReport,
-        b: &Blocking,
+        (b, progress): (&Blocking, &dyn Fn(Progress)),
     ) -> Result<(PartitionLog<D>, RecoveryReport), OpenError> {
         let log_start_offset = self.settle_start(&mut found, &mut report, b)?;
         let first_scanned = found.scanned.first().copied();
@@ -177,6 +188,7 @@ impl<D: Disk> OpenLog<D> {
             first_scanned,
             without_transactions: std::mem::take(&mut found.without_transactions),
             b,
+            progress,
         };
         let mut producers = producers::load(context, &mut found.opened, &mut report)?;
         let idle = self.config.producer_id_expiration_ms;

@@ -5,12 +5,19 @@ use highwater_disk::{Blocking, Disk, DiskError};
 use highwater_types::Offset;
 
 use super::report::{Finding, RecoveryReport};
+use super::{Progress, RecoveryStep};
 use crate::names::{FileKind, segment_file};
 use crate::producer_state::{CompletedTransaction, ProducerState};
 use crate::replay::replay;
 use crate::segment::LogSegment;
 
 /// Bytes of segments without a transaction index that are looked through after a clean stop.
+///
+/// Kafka makes the file only once a transaction aborts, so that most segments rightly have none,
+/// and nothing but the batches themselves tells those apart that lost theirs: the producer
+/// snapshots around a segment say that a transaction ended in it, and not how. A start must not
+/// read every log of transactions whole, so only what consumers read most is looked through;
+/// `log verify` looks through all of it.
 const TRANSACTION_SEARCH_BYTES_MAX: u64 = 256 << 20;
 
 /// The producers of a log that is being opened.
@@ -35,6 +42,7 @@ pub(super) struct Context<'a, D: Disk> {
     /// Segments whose transaction index must be taken from the batches.
     pub(super) without_transactions: BTreeSet<Offset>,
     pub(super) b: &'a Blocking,
+    pub(super) progress: &'a dyn Fn(Progress),
 }
 
 /// Loads the newest snapshot that counts and replays the batches after it. Transaction indexes
@@ -66,6 +74,9 @@ pub(super) fn load<D: Disk>(
     context.without_transactions.extend(read);
     let mut found = transactions_before(&context, segments, from, report)?;
     let mut snapshots = Vec::new();
+    let unread = segments.iter().filter(|segment| segment.end_offset > from);
+    let total_bytes = unread.map(|segment| segment.size).sum();
+    let mut scanned_bytes = 0;
     for segment in segments.iter() {
         // What is there may not be durable yet: a process was killed before it could see to it.
         let is_scanned = context
@@ -79,6 +90,14 @@ pub(super) fn load<D: Disk>(
         replay(&mut state, [segment], |base, ended| {
             found.push((base, ended));
         })?;
+        if segment.end_offset > from {
+            scanned_bytes += segment.size;
+            (context.progress)(Progress {
+                step: RecoveryStep::Producers,
+                scanned_bytes,
+                total_bytes,
+            });
+        }
     }
     for (base, ended) in found {
         let segment = segments

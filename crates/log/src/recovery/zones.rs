@@ -3,10 +3,10 @@ use std::path::Path;
 use highwater_disk::{Disk, DiskError, DiskFile as _, OpenMode};
 use highwater_types::Offset;
 
-use super::Progress;
 use super::files::{Files, SegmentFiles};
 use super::report::Finding;
 use super::segments::Segments;
+use super::{Progress, RecoveryStep};
 use crate::damage::DamagedRange;
 use crate::names::{FileKind, segment_file};
 use crate::segment::scan::{Found, Located, Scanner, parse_header};
@@ -257,6 +257,7 @@ impl<D: Disk> Segments<'_, D> {
         if scanned_bytes >= self.told_bytes + PROGRESS_BYTES {
             self.told_bytes = scanned_bytes;
             (self.progress)(Progress {
+                step: RecoveryStep::Batches,
                 scanned_bytes,
                 total_bytes: self.total_bytes,
             });

@@ -6,7 +6,7 @@ use highwater_types::{BrokerEpoch, DirectoryId, Now, Uuid};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::RngCore as _;
 
-use super::{BootError, shown};
+use super::{BootError, not_written, shown};
 use crate::config::NodeConfig;
 use crate::journal::{JournalEntry, Level};
 
@@ -30,6 +30,9 @@ pub(super) struct Shutdown {
 pub(super) fn lock<D: Disk>(dir: &D) -> Result<D::Lock, BootError> {
     dir.lock().map_err(|why| {
         let root = dir.root().display();
+        if why.is_full() {
+            return not_written(dir, ".lock", 0, &why);
+        }
         BootError(if why.is_locked() {
             format!(
                 "log directory {root} is in use by another process; stop that one first, or use \
@@ -83,8 +86,9 @@ impl Identity {
                     let id = DirectoryId::new(Uuid::from_random(bytes));
                     found.directory_id = Some(id);
                     let bytes = found.encode(now.wall);
-                    dir.replace(Path::new(meta_properties::FILE), &bytes, b)
-                        .map_err(|why| BootError(format!("{path}: {why}")))?;
+                    let file = meta_properties::FILE;
+                    dir.replace(Path::new(file), &bytes, b)
+                        .map_err(|why| not_written(dir, file, bytes.len(), &why))?;
                     id
                 }
             };
@@ -157,7 +161,7 @@ pub(super) fn read_clean_shutdown<D: Disk>(
 
 pub(super) fn remove_clean_shutdown<D: Disk>(dirs: &[D], b: &Blocking) -> Result<(), BootError> {
     for dir in dirs {
-        let failed = |why| BootError(format!("{}: {why}", shown(dir, clean_shutdown::FILE)));
+        let failed = |why| not_written(dir, clean_shutdown::FILE, 0, &why);
         dir.remove(Path::new(clean_shutdown::FILE), b)
             .map_err(failed)?;
         dir.sync_dir(Path::new(""), b).map_err(failed)?;

@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use highwater_disk::{Blocking, Disk, DiskFile as _};
 use highwater_log::{
-    LogConfig, OpenLog, PartitionLog, ReadResult, RecoveryReport, Severity, durable_end,
+    LogConfig, OpenError, OpenLog, PartitionLog, ReadResult, RecoveryReport, Severity, durable_end,
 };
 use highwater_metadata::{
     EPOCH_MAX, MetadataDelta, QuorumRecord, SnapshotControl, read_snapshot, replay_batch,
@@ -20,7 +20,7 @@ use highwater_types::{
 };
 
 use super::identity::Identity;
-use super::{BootError, shown};
+use super::{BootError, not_written, shown};
 use crate::config::NodeConfig;
 use crate::control::files::{
     BOOTSTRAP_FILE, BOOTSTRAP_SNAPSHOT, METADATA_DIR, QUORUM_STATE, parse_snapshot_name,
@@ -173,7 +173,7 @@ impl<D: Disk> Reader<'_, D> {
 
     /// The snapshots that are there, by rising end; leftovers of unfinished ones are removed.
     fn snapshot_ids(&mut self) -> Result<Vec<OffsetAndEpoch>, BootError> {
-        let failed = |why| BootError(format!("{}: {why}", shown(self.dir, METADATA_DIR)));
+        let failed = |why| not_written(self.dir, METADATA_DIR, 0, &why);
         self.dir
             .create_dir(Path::new(METADATA_DIR))
             .map_err(failed)?;
@@ -219,8 +219,10 @@ impl<D: Disk> Reader<'_, D> {
             now,
         };
         let opened = open.run(self.b, &|_| {});
-        let (log, report) =
-            opened.map_err(|why| BootError(format!("{}: {why}", shown(self.dir, METADATA_DIR))))?;
+        let (log, report) = opened.map_err(|why| match why {
+            OpenError::Disk(why) => not_written(self.dir, METADATA_DIR, 0, &why),
+            why => BootError(format!("{}: {why}", shown(self.dir, METADATA_DIR))),
+        })?;
         self.tell(&report)?;
         Ok(log)
     }
@@ -426,7 +428,7 @@ impl<D: Disk> Reader<'_, D> {
         let bytes = leader.quorum_state().encode(version);
         self.dir
             .replace(Path::new(QUORUM_STATE), &bytes, self.b)
-            .map_err(|why| BootError(format!("{}: {why}", shown(self.dir, QUORUM_STATE))))
+            .map_err(|why| not_written(self.dir, QUORUM_STATE, bytes.len(), &why))
     }
 }
 

@@ -8,7 +8,7 @@ pub(crate) use metadata::OpenMetadata;
 
 use std::sync::Arc;
 
-use highwater_disk::{Blocking, Disk};
+use highwater_disk::{Blocking, Disk, DiskError};
 use highwater_types::{DirectoryId, NodeId, Now};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore as _, SeedableRng as _};
@@ -185,6 +185,27 @@ fn next_seed(random: &mut ChaCha8Rng) -> [u8; 32] {
     let mut seed = [0; 32];
     random.fill_bytes(&mut seed);
     seed
+}
+
+/// A file system gives out space in blocks, and a replaced file is there twice for a moment.
+const NEEDED_BYTES_MIN: usize = 64 << 10;
+
+/// That a file could not be written, and, where it is for lack of space, what helps.
+fn not_written<D: Disk>(dir: &D, file: &str, bytes: usize, why: &DiskError) -> BootError {
+    let path = shown(dir, file);
+    if !why.is_full() {
+        return BootError(format!("{path}: {why}"));
+    }
+    let needed = bytes.max(NEEDED_BYTES_MIN).div_ceil(1024);
+    let free = dir.free_space().map_or_else(
+        |why| why.to_string(),
+        |bytes| format!("{} KiB", bytes / 1024),
+    );
+    BootError(format!(
+        "{path} cannot be written: no space is left on its file system ({free} free, {needed} KiB \
+         needed to start, more to take records); make room there, but remove no file of a log, or \
+         move the whole log directory to a larger file system and change log.dirs"
+    ))
 }
 
 /// The path of a file in a log directory, for messages.

@@ -193,6 +193,22 @@ fn a_torn_tail_of_the_metadata_is_never_refused() {
     assert!(started > 100, "{started}");
 }
 
+/// The epoch of a start has to be written: without a byte of room there is no start, and the
+/// words say what helps.
+#[test]
+fn sc_07_a_start_on_a_full_disk_is_refused_with_a_remedy() {
+    let (config, dirs) = with_topic(1);
+    let before = dirs[0].files();
+    let used = before.values().map(Vec::len).sum();
+    dirs[0].set_capacity(Some(used));
+    let why = refused(&config, &dirs);
+    for part in ["no space is left", "0 KiB free", "KiB needed", "make room"] {
+        assert!(why.contains(part), "{why}");
+    }
+    dirs[0].set_capacity(None);
+    Host::serving(&config, &dirs);
+}
+
 #[test]
 fn logs_without_the_metadata_that_knew_them_are_left_alone() {
     let (config, dirs) = with_topic(1);
