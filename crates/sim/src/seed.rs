@@ -158,7 +158,9 @@ fn finish(world: &mut World) {
     let done = world.run_until(PATIENCE, |world| {
         world.clients.values().all(|client| match &client.load {
             Load::Producer(load) => load.is_done() && client.link.in_flight() == 0,
-            Load::Scripted | Load::Consumer(_) => true,
+            Load::Scripted | Load::Consumer(_) | Load::Member(_) | Load::Hand(_) | Load::Gone => {
+                true
+            }
         })
     });
     assert!(done, "I-26: producers do not finish");

@@ -6,8 +6,10 @@
 //! - I-08 `HwMonotonic`, I-10 `EpochCache`: [`replicas`].
 //! - I-18 `LogShape`, I-21 `Idempotence`: [`shape`], over the bytes as they reach the disk.
 //! - I-09 `NoReadAboveHw`, I-17 `ConsistentRead`: [`history`], over what clients were told.
+//! - I-24 `Groups`: [`groups`], over the groups' log and what members are told.
 //! - I-28 `Replay`: whoever runs a seed twice compares the hashes of the traces.
 
+mod groups;
 mod history;
 mod replicas;
 mod shape;
@@ -20,8 +22,10 @@ use highwater_disk::MemDisk;
 use highwater_node::shard::partition::Partition;
 use highwater_node::{Happening, JournalEntry};
 use highwater_protocol::messages::fetch_response::PartitionData;
-use highwater_types::{NodeId, Offset, TopicIdPartition, TopicPartition};
+use highwater_types::{Mono, NodeId, Offset, TopicIdPartition, TopicPartition};
 
+pub(crate) use self::groups::{FetchFloor, JoinFloor};
+use self::groups::{GROUPS_TOPIC, GroupHistory};
 use self::history::History;
 use self::replicas::LastSeen;
 use self::shape::LogBytes;
@@ -38,6 +42,8 @@ pub(crate) struct Checker {
     last_seen: BTreeMap<ReplicaKey, LastSeen>,
     bytes: BTreeMap<ReplicaKey, LogBytes>,
     history: History,
+    /// What groups and their members said and were told.
+    pub(crate) groups: GroupHistory,
     /// Replicas whose process ended and that were not seen since.
     ended: BTreeMap<ReplicaKey, Ended>,
     /// Partitions whose loss of data was told since the last start of their node.
@@ -88,7 +94,7 @@ impl Checker {
             };
             for shard in &process.shards {
                 for partition in shard.partitions().iter() {
-                    self.replica(*id, &node.disks, partition);
+                    self.replica(world.now(), *id, &node.disks, partition);
                 }
             }
         }
@@ -209,7 +215,13 @@ impl Checker {
         self.history.was_read(id, data, records);
     }
 
-    fn replica(&mut self, node: NodeId, disks: &[MemDisk], partition: &Partition<MemDisk>) {
+    fn replica(
+        &mut self,
+        now: Mono,
+        node: NodeId,
+        disks: &[MemDisk],
+        partition: &Partition<MemDisk>,
+    ) {
         let Ok(online) = partition.online() else {
             return;
         };
@@ -217,7 +229,7 @@ impl Checker {
         let log = online.log();
         let returns = self.ended.remove(&key);
         if let Some(ended) = returns {
-            self.returned(key, partition, ended);
+            self.returned(now, key, partition, ended);
         }
         let seen = LastSeen::of(online);
         let before = self.last_seen.insert(key, seen.clone());
@@ -231,18 +243,30 @@ impl Checker {
             .expect("a directory of the node");
         let bytes = self.bytes.entry(key).or_default();
         let (history, mut stored) = (&self.history, BTreeSet::new());
-        self.counts.batches += bytes.follow(disk, log, &mut |offset, value| {
-            history.is_stored(key.1, offset, value);
-            stored.insert(offset);
+        let (name, groups) = (partition.name(), &mut self.groups);
+        let is_of_groups = name.topic.as_str() == GROUPS_TOPIC;
+        self.counts.batches += bytes.follow(disk, log, &mut |record| {
+            history.is_stored(key.1, record.offset, record.value.unwrap_or_default());
+            stored.insert(record.offset);
+            if is_of_groups {
+                groups.record(name, record.offset, record.key, record.value);
+            }
         });
         self.history.log_start(key.1, log.log_start_offset());
         if returns.is_some() {
             self.history.holds(key.1, &stored);
+            self.groups.holds(name, &stored);
         }
     }
 
     /// A replica is seen for the first time since its process ended.
-    fn returned(&mut self, key: ReplicaKey, partition: &Partition<MemDisk>, ended: Ended) {
+    fn returned(
+        &mut self,
+        now: Mono,
+        key: ReplicaKey,
+        partition: &Partition<MemDisk>,
+        ended: Ended,
+    ) {
         let Ok(online) = partition.online() else {
             return;
         };
@@ -266,9 +290,11 @@ impl Checker {
                  was told"
             );
         }
-        let mut lost = self.history.cut(key.1, end);
+        let mut lost = self.history.cut(key.1, end) + self.groups.cut(name, end, now);
         for damage in log.damage() {
             lost += self.history.damaged(key.1, damage.from, damage.to);
+            let range = (damage.from, damage.to);
+            lost += self.groups.damaged(name, range, now);
         }
         self.counts.lost_with_power += lost;
         if lost > 0 {

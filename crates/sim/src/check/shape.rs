@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use highwater_disk::{Disk as _, DiskFile as _, MemDisk, OpenMode};
 use highwater_log::{DamagedRange, PartitionLog};
-use highwater_records::{Batch, BatchError, BatchHeader};
+use highwater_records::{Batch, BatchError, BatchHeader, Record};
 use highwater_types::{LeaderEpoch, Millis, Offset, ProducerEpoch, ProducerId, WallMs};
 
 /// Output bound for a batch of the simulator.
@@ -46,7 +46,7 @@ impl LogBytes {
         &mut self,
         disk: &MemDisk,
         log: &PartitionLog<MemDisk>,
-        see: &mut dyn FnMut(Offset, &[u8]),
+        see: &mut dyn FnMut(&Record<'_>),
     ) -> u64 {
         let is_cut = self
             .end_offset
@@ -88,7 +88,7 @@ impl LogBytes {
         log: &PartitionLog<MemDisk>,
         base: Offset,
         bytes: &[u8],
-        see: &mut dyn FnMut(Offset, &[u8]),
+        see: &mut dyn FnMut(&Record<'_>),
     ) -> u64 {
         let name = log.topic_partition();
         let mut found = 0;
@@ -125,7 +125,7 @@ impl LogBytes {
             self.sequence_of(log, header);
             for record in batch.open(BATCH_BYTES_MAX).expect("opens").records() {
                 let record = record.unwrap_or_else(|why| panic!("I-18 {name}: {why}"));
-                see(record.offset, record.value.unwrap_or_default());
+                see(&record);
             }
             found += 1;
         }

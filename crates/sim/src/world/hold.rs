@@ -17,6 +17,15 @@ impl World {
         }
     }
 
+    /// What was held for these clients arrives now, in order.
+    pub(crate) fn deliver_to(&mut self, clients: &[ClientId]) {
+        self.holding.retain(|it| !clients.contains(it));
+        // What is still to be held is held again.
+        for (node, conn, pieces) in std::mem::take(&mut self.held) {
+            self.frame_at_peer(node, conn, pieces);
+        }
+    }
+
     pub(super) fn is_held(&self, client: ClientId) -> bool {
         self.holding.contains(&client)
     }

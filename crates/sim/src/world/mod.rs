@@ -19,10 +19,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use bytes::Bytes;
 use highwater_disk::{Blocking, MemDisk, MemFile};
 use highwater_node::{
-    ConnId, FormatOptions, FormatVoters, Input, Job, MachineId, NodeConfig, Piece, Token,
-    boot, format, run_job,
+    ConnId, FormatOptions, FormatVoters, Input, Job, MachineId, NodeConfig, Piece, Token, boot,
+    format, run_job,
 };
-use highwater_types::{Millis, Mono, NodeId, Now, WallMs};
+use highwater_types::{Millis, Mono, NodeId, Now, TopicName, WallMs};
 
 use self::clients::SimClient;
 use self::events::EventQueue;
@@ -135,6 +135,8 @@ pub(crate) struct World {
     pub(crate) checker: Checker,
     nodes: BTreeMap<NodeId, SimNode>,
     pub(crate) clients: BTreeMap<ClientId, SimClient>,
+    /// How many partitions topics were made with.
+    pub(crate) partition_counts: BTreeMap<TopicName, i32>,
     /// Clients whose frames are held, and the frames.
     holding: BTreeSet<ClientId>,
     held: Vec<(NodeId, ConnId, Vec<Piece<MemFile>>)>,
@@ -155,6 +157,7 @@ impl World {
             checker: Checker::default(),
             nodes: BTreeMap::new(),
             clients: BTreeMap::new(),
+            partition_counts: BTreeMap::new(),
             holding: BTreeSet::new(),
             held: Vec::new(),
             next_conn: 1,

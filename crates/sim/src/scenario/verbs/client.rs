@@ -10,7 +10,7 @@ use crate::world::clients::Load;
 use crate::world::clients::requests::{self, Purpose, SentBatch, SentFetch};
 
 /// How long a line waits for the answer that it asks for.
-const ANSWER_PATIENCE: Millis = Millis::new(60_000);
+pub(super) const ANSWER_PATIENCE: Millis = Millis::new(60_000);
 /// Most records of one line.
 const RECORDS_MAX: u64 = 10_000;
 /// Most requests of one line.
@@ -50,6 +50,7 @@ pub(super) fn topic(world: &mut World, command: &Command) -> Result<(), ScriptEr
 /// `delete-topic orders`.
 pub(super) fn delete_topic(world: &mut World, command: &Command) -> Result<(), ScriptError> {
     let name = topic_name(command)?;
+    world.checker.groups.topic_is_deleted(&name);
     ask(
         world,
         command,
@@ -240,7 +241,7 @@ fn ask(
     }
 }
 
-fn client(world: &mut World, command: &Command) -> Result<ClientId, ScriptError> {
+pub(super) fn client(world: &mut World, command: &Command) -> Result<ClientId, ScriptError> {
     let id = ClientId(command.setting("client", 1)?);
     if !world.clients.contains_key(&id) {
         let known = world.clients.values().next().map(|it| it.topic_ids.clone());

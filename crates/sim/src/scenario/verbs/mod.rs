@@ -2,6 +2,7 @@
 
 mod client;
 mod damage;
+mod group;
 mod node;
 mod show;
 
@@ -15,7 +16,7 @@ const NODE: NodeId = NodeId::new(1);
 
 /// What may stand in a line of each verb: so many words, and these settings. A `None` lets every
 /// setting through: those that are not the verb's own are configs.
-const LINES: [(&str, usize, Option<&[&str]>); 21] = [
+const LINES: [(&str, usize, Option<&[&str]>); 31] = [
     ("node", 0, None),
     ("crash", 0, Some(&[])),
     ("power-off", 1, Some(&[])),
@@ -37,6 +38,16 @@ const LINES: [(&str, usize, Option<&[&str]>); 21] = [
     ("shorten", 1, Some(&["by", "to", "dir"])),
     ("remove", 1, Some(&["dir"])),
     ("show", 2, Some(&[])),
+    ("join", 1, Some(group::JOIN_SETTINGS)),
+    ("leave", 0, Some(&["member"])),
+    ("kill", 0, Some(&["member"])),
+    ("pause", 0, Some(&["member"])),
+    ("continue", 0, Some(&["member"])),
+    ("poll", 0, Some(&["member"])),
+    ("commit", 1, None),
+    ("offsets", 2, Some(&["client", "wait"])),
+    ("records", 1, Some(&[])),
+    ("settle", 1, Some(&[])),
 ];
 
 /// Does what a line says.
@@ -64,6 +75,22 @@ pub(super) fn perform(world: &mut World, command: &Command) -> Result<(), Script
         "shorten" => damage::shorten(world, command),
         "remove" => damage::remove(world, command),
         "show" => show::show(world, command),
+        _ => perform_of_groups(world, command),
+    }
+}
+
+fn perform_of_groups(world: &mut World, command: &Command) -> Result<(), ScriptError> {
+    match command.verb.as_str() {
+        "join" => group::join(world, command),
+        "leave" => group::leave(world, command),
+        "kill" => group::kill(world, command),
+        "pause" => group::pause(world, command),
+        "continue" => group::go_on(world, command),
+        "poll" => group::poll(world, command),
+        "commit" => group::commit(world, command),
+        "offsets" => group::offsets(world, command),
+        "records" => group::records(world, command),
+        "settle" => group::settle(world, command),
         other => Err(ScriptError(format!("there is no verb '{other}'"))),
     }
 }

@@ -100,10 +100,8 @@ impl World {
             .and_then(|topic| topic.partitions.first());
         let Some(data) = data else {
             let code = response.error_code;
-            self.tell(format!(
-                "client {}: answer fetch {} {code}",
-                id.0, fetch.partition
-            ));
+            let who = self.name_of(id);
+            self.tell(format!("{who}: answer fetch {} {code}", fetch.partition));
             self.fetch_is_over(id, fetch, None);
             return;
         };
@@ -117,12 +115,14 @@ impl World {
                 known,
                 "I-17 {name}: a consumer of offset {offset} is given {why}"
             );
-            self.tell(format!("client {}: fetch {name}: damage at {offset}", id.0));
+            let who = self.name_of(id);
+            self.tell(format!("{who}: fetch {name}: damage at {offset}"));
         }
         let line = fetch_line(fetch, data, &records);
         let is_scripted = matches!(self.client(id).load, Load::Scripted);
         if is_scripted || !records.is_empty() || data.error_code.is_error() {
-            self.tell(format!("client {}: {line}", id.0));
+            let who = self.name_of(id);
+            self.tell(format!("{who}: {line}"));
         }
         let node = self.client(id).node;
         let mut checker = std::mem::take(&mut self.checker);
@@ -144,12 +144,17 @@ impl World {
         } else {
             None
         };
+        let next = start.or(next);
+        if let Load::Hand(member) = self.client(id).load {
+            self.member_has_read(member, fetch, next);
+            return;
+        }
         let Load::Consumer(load) = &mut self.client(id).load else {
             return;
         };
         load.waits = false;
         if let (Some(position), Some(next)) = (load.positions.get_mut(&fetch.partition), next) {
-            *position = start.unwrap_or(next);
+            *position = next;
         }
     }
 
@@ -162,7 +167,7 @@ impl World {
                     "client {}: answer create {name} {}",
                     id.0, topic.error_code
                 ));
-                self.topic_is_known(name, topic.topic_id);
+                self.topic_is_known(name, topic.topic_id, topic.num_partitions);
             }
             (Purpose::DeleteTopic(name), Response::DeleteTopics(response)) => {
                 let topic = response.responses.first().expect("one topic was asked for");
@@ -202,7 +207,8 @@ impl World {
     }
 
     /// All clients learn a topic's id, as they would from metadata.
-    fn topic_is_known(&mut self, name: &TopicName, topic_id: Uuid) {
+    fn topic_is_known(&mut self, name: &TopicName, topic_id: Uuid, partitions: i32) {
+        self.partition_counts.insert(name.clone(), partitions);
         for client in self.clients.values_mut() {
             client.topic_ids.insert(name.clone(), topic_id);
         }

@@ -1,6 +1,7 @@
 //! The clients of a run: what they ask for, what they do with answers, and what they remember.
 
 mod consumer;
+pub(crate) mod member;
 mod producer;
 pub(crate) mod requests;
 
@@ -12,6 +13,7 @@ use highwater_protocol::{Request, Response};
 use highwater_types::{Millis, NodeId, TopicName, Uuid};
 
 pub(crate) use self::consumer::ConsumerLoad;
+pub(crate) use self::member::{MemberLoad, SentCommit, SentOffsetFetch};
 pub(crate) use self::producer::ProducerLoad;
 use self::requests::Purpose;
 use super::{Event, World};
@@ -44,12 +46,18 @@ pub(crate) enum Load {
     Producer(ProducerLoad),
     /// Reads what there is, and waits for more.
     Consumer(ConsumerLoad),
+    /// Is a member of a group.
+    Member(Box<MemberLoad>),
+    /// The other connection of a member.
+    Hand(ClientId),
+    /// Nothing: the process is dead.
+    Gone,
 }
 
 impl World {
     /// Adds a client of `node`.
     pub(crate) fn add_client(&mut self, id: ClientId, node: NodeId, load: Load) {
-        let acts = !matches!(load, Load::Scripted);
+        let acts = matches!(load, Load::Producer(_) | Load::Consumer(_));
         let link = Client::new();
         let topic_ids = BTreeMap::new();
         self.clients.insert(
@@ -135,12 +143,15 @@ impl World {
             }
             Load::Producer(load) => load.connection_lost(unanswered),
             Load::Consumer(load) => load.connection_lost(),
+            Load::Member(_) | Load::Hand(_) => self.member_connection_lost(id, unanswered),
+            Load::Gone => {}
         }
     }
 
     pub(super) fn client_turn(&mut self, id: ClientId) {
         match &self.client(id).load {
-            Load::Scripted => return,
+            Load::Scripted | Load::Hand(_) | Load::Gone => return,
+            Load::Member(_) => return self.member_turn(id),
             Load::Producer(_) => self.producer_turn(id),
             Load::Consumer(_) => self.consumer_turn(id),
         }
@@ -158,6 +169,13 @@ impl World {
             }
             (Purpose::Fetch(fetch), Response::Fetch(response)) => {
                 self.fetch_answered(id, &fetch, &response);
+            }
+            (Purpose::MemberCall(call), response) => self.member_answered(id, call, response),
+            (Purpose::Commit(commit), Response::OffsetCommit(response)) => {
+                self.commit_answered(id, &commit, &response);
+            }
+            (Purpose::OffsetFetch(fetch), Response::OffsetFetch(response)) => {
+                self.offsets_answered(id, &fetch, &response);
             }
             (purpose, response) => self.other_answered(id, &purpose, response),
         }

@@ -1,6 +1,7 @@
 //! The requests of simulated clients, and what a client remembers of each.
 
 use bytes::Bytes;
+use highwater_protocol::client::group::CallId;
 use highwater_protocol::messages::create_topics_request::{CreatableTopic, CreatableTopicConfig};
 use highwater_protocol::messages::delete_topics_request::DeleteTopicState;
 use highwater_protocol::messages::fetch_request::{FetchPartition, FetchTopic};
@@ -15,6 +16,8 @@ use highwater_records::{BatchBuilder, BatchOptions, ProducerStamp};
 use highwater_types::{
     ErrorCode, NodeId, Offset, PartitionIndex, ProducerId, TopicName, TopicPartition, Uuid, WallMs,
 };
+
+use super::{SentCommit, SentOffsetFetch};
 
 /// The first versions that name topics by id.
 const PRODUCE_TOPIC_IDS_SINCE: i16 = 13;
@@ -35,6 +38,12 @@ pub(crate) enum Purpose {
     DeleteTopic(TopicName),
     /// To become an idempotent producer.
     InitProducerId,
+    /// A call of a member of a group.
+    MemberCall(CallId),
+    /// To commit offsets of a group.
+    Commit(SentCommit),
+    /// To learn committed offsets.
+    OffsetFetch(SentOffsetFetch),
     /// To learn an offset.
     ListOffsets(TopicPartition),
 }
