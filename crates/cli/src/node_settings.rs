@@ -1,6 +1,7 @@
 //! From a `server.properties` and a command line to the config of a node.
 
 use std::fs;
+use std::net::Ipv6Addr;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow, bail};
@@ -14,6 +15,8 @@ use crate::output::Usage;
 const DEFAULT_DATA: &str = "./highwater-data";
 /// Where clients connect when nobody says.
 const DEFAULT_LISTEN: &str = "127.0.0.1:9092";
+/// For the controller of a node of its own: a port that nobody else knows, on this machine only.
+const OWN_CONTROLLER: &str = "CONTROLLER://127.0.0.1:0";
 /// Names in a log directory that are nobody's data.
 const HARMLESS_NAMES: &[&str] = &[".lock", "lost+found"];
 
@@ -77,13 +80,32 @@ pub(crate) fn complete(
         let id = known_node_id(properties).unwrap_or_else(|| "1".to_owned());
         put(properties, "node.id", &id);
     }
-    if lacks(properties, &["controller.listener.names"]) {
+    let names_controllers = !lacks(properties, &["controller.listener.names"]);
+    if !names_controllers {
         put(properties, "controller.listener.names", "CONTROLLER");
     }
     match listen {
         Some(listen) => complete_listeners(properties, listen),
         None if lacks(properties, &["listeners"]) => complete_listeners(properties, DEFAULT_LISTEN),
+        None if !names_controllers => {
+            add_controller_listener(properties);
+            Ok(())
+        }
         None => Ok(()),
+    }
+}
+
+/// Where the file tells of clients only: a node that is its own controller needs a listener for
+/// that, which nobody else uses.
+fn add_controller_listener(properties: &mut Vec<Property>) {
+    let roles = value(properties, "process.roles").unwrap_or_default();
+    let listeners = value(properties, "listeners").unwrap_or_default();
+    let mut names = listeners.split(',').map(|entry| name_of(entry.trim()));
+    let has_one = names.any(|name| name.eq_ignore_ascii_case("CONTROLLER"));
+    let is_controller = roles.split(',').any(|role| role.trim() == "controller");
+    if is_controller && !has_one {
+        let both = format!("{listeners},{OWN_CONTROLLER}");
+        put(properties, "listeners", &both);
     }
 }
 
@@ -112,7 +134,7 @@ fn complete_listeners(properties: &mut Vec<Property>, listen: &str) -> anyhow::R
     if controllers.is_empty() {
         // Nobody else needs this listener yet: it gets a port of its own, on this machine only.
         let name = names.first().copied().unwrap_or("CONTROLLER");
-        listeners.push(format!("{name}://127.0.0.1:0"));
+        listeners.push(OWN_CONTROLLER.replace("CONTROLLER", name));
     }
     listeners.extend(controllers.into_iter().map(str::to_owned));
     let replaces = !clients.is_empty();
@@ -129,11 +151,21 @@ fn is_host_and_port(listen: &str) -> bool {
     let Some((host, port)) = listen.rsplit_once(':') else {
         return false;
     };
-    let bare = host
+    let bracketed = host
         .strip_prefix('[')
-        .map_or(Some(host), |rest| rest.strip_suffix(']'));
-    port.parse::<u16>().is_ok()
-        && bare.is_some_and(|bare| !bare.contains(['[', ']', '/', ',', '@', ' ']))
+        .and_then(|rest| rest.strip_suffix(']'));
+    let is_v6 = |host: &str| {
+        let address = host
+            .split_once('%')
+            .map_or(host, |(address, _zone)| address);
+        address.parse::<Ipv6Addr>().is_ok()
+    };
+    let is_host = match bracketed {
+        Some(inner) => is_v6(inner),
+        None if host.contains(':') => is_v6(host),
+        None => !host.contains(['[', ']', '/', ',', '@', ' ']),
+    };
+    is_host && port.parse::<u16>().is_ok()
 }
 
 /// The name in `NAME://HOST:PORT`.
@@ -283,6 +315,15 @@ mod tests {
     }
 
     #[test]
+    fn a_file_of_listeners_for_clients_only_is_enough() {
+        let ours = config("listeners=PLAINTEXT://127.0.0.1:9099\n", None, None);
+        let both = ["PLAINTEXT://127.0.0.1:9099", "CONTROLLER://127.0.0.1:0"];
+        assert_eq!(listeners(&ours), both);
+        let file = "listeners=CONTROLLER://:9093,PLAINTEXT://127.0.0.1:9099\n";
+        assert_eq!(listeners(&config(file, None, None)).len(), 2);
+    }
+
+    #[test]
     fn the_command_line_wins_over_the_file() {
         let file = "process.roles=broker,controller\nnode.id=7\nlog.dirs=/srv/a,/srv/b\n\
             listeners=PLAINTEXT://:9092,CTL://127.0.0.1:9093\ncontroller.listener.names=CTL\n\
@@ -317,6 +358,8 @@ mod tests {
             "127.0.0.1:0",
             "[::1]:9092",
             "::1:9092",
+            "[fe80::1%eth0]:9092",
+            "0.0.0.0:0",
             "node-1:9092",
             ":9092",
         ] {
@@ -329,6 +372,10 @@ mod tests {
             "h:x",
             "h:65536",
             "[::1:0",
+            "[]:0",
+            "[h]:0",
+            "::1",
+            "a:b:1",
             "PLAINTEXT://h:1",
             "a:1,b:2",
         ] {

@@ -67,6 +67,7 @@ struct ConnState {
     /// The end of its thread waits until the peer has what is sent.
     awaited: bool,
     closed: bool,
+    /// When it was opened, or last got the memory that it waited for.
     opened: Mono,
     /// When bytes last moved, in or out.
     active: Mono,
@@ -236,7 +237,9 @@ impl Conn {
                 state.frames.filled();
                 state.active = now;
                 if std::mem::take(&mut state.starves) {
+                    // What it waited for memory is not its fault.
                     state.look = None;
+                    state.opened = now;
                 }
                 let partial = state.frames.partial_bytes() > 0;
                 if !partial || state.frames.has_next() {
@@ -392,7 +395,8 @@ impl Conn {
                 return Some(Overdue::Frame);
             }
         }
-        if !state.got_frame && now.since(state.opened) > settings.first_request_max {
+        let is_late = now.since(state.opened) > settings.first_request_max;
+        if !state.got_frame && !state.starves && is_late {
             return Some(Overdue::FirstRequest);
         }
         // A connection whose request waits in the machine is not idle, one whose peer takes no

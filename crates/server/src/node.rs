@@ -22,6 +22,8 @@ use crate::memory::{BufferPool, InboundMemory};
 use crate::quiet::Quiet;
 use crate::settings::SocketSettings;
 
+/// Files that a node needs to start and to hold a few partitions and connections.
+const FILES_MIN: usize = 64;
 /// A signal that repeats another within this time is the same one, sent to the process and to its
 /// group, as `timeout` and terminals do.
 const SIGNAL_ECHO: Duration = Duration::from_secs(1);
@@ -60,6 +62,15 @@ pub enum RunError {
         /// What the system said.
         why: io::Error,
     },
+    /// The process may not have enough files open.
+    #[error(
+        "this process may have {limit} files open, but a node needs {FILES_MIN} at least, and some \
+         for each partition and connection: raise the limit (ulimit -n)"
+    )]
+    Files {
+        /// What the system allows.
+        limit: usize,
+    },
     /// The node gave up by itself.
     #[error("the node stopped by itself; the last error in its log says why")]
     GaveUp,
@@ -92,7 +103,11 @@ impl BoundNode {
     /// When a port cannot be had.
     pub fn bind(mut config: NodeConfig) -> Result<Self, RunError> {
         let mut settings = SocketSettings::new(&config.broker);
-        settings.connections_max = settings.connections_max.min(raise_file_limit() / 2);
+        let files = raise_file_limit();
+        if files < FILES_MIN {
+            return Err(RunError::Files { limit: files });
+        }
+        settings.connections_max = settings.connections_max.min(files / 2);
         let mut listeners = Vec::new();
         for listener in config.listeners.clone() {
             let (name, kind) = (listener.name, listener.kind);

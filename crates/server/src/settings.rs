@@ -28,6 +28,9 @@ pub struct SocketSettings {
     pub receive_buffer_bytes: Option<usize>,
 }
 
+/// Connections that may wait to be accepted, where the configuration does not say.
+const BACKLOG: u64 = 4096;
+
 impl SocketSettings {
     /// What `config` says.
     #[must_use]
@@ -40,7 +43,11 @@ impl SocketSettings {
         };
         // -1 is never.
         let idle = config.number("connections.max.idle.ms").unwrap_or(-1);
-        let backlog = config.count("socket.listen.backlog.size");
+        // Kafka's 50 is soon full when many clients come at once, and whoever finds it full waits
+        // for a second: only on demand. The system cuts it to what it allows.
+        let backlog = config
+            .static_value("socket.listen.backlog.size")
+            .map_or(BACKLOG, |_| config.count("socket.listen.backlog.size"));
         Self {
             request_bytes_max: size("socket.request.max.bytes"),
             inbound_bytes_max: config.count("max.inbound.memory.bytes"),
