@@ -88,7 +88,12 @@ pub(crate) struct ResetArgs {
     #[arg(long, value_name = "SPAN", group = "to")]
     pub(crate) by_duration: Option<String>,
     /// To what a file says: lines of TOPIC,PARTITION,OFFSET, as Kafka's tool exports.
-    #[arg(long, value_name = "FILE", groups = ["to", "which"], conflicts_with_all = ["topic", "all_topics"])]
+    #[arg(
+        long,
+        value_name = "FILE",
+        groups = ["to", "which"],
+        conflicts_with_all = ["topic", "all_topics"]
+    )]
     pub(crate) from_file: Option<PathBuf>,
     /// Do it, instead of saying what would be done.
     #[arg(long)]

@@ -573,47 +573,61 @@ fn groups_are_listed_with_their_states() {
     drop(member);
 }
 
-#[test]
-fn a_reset_says_what_it_would_do_and_does_it_only_when_told() {
+/// A topic with two partitions of ten records, read to the end by group `g`.
+fn node_with_a_group() -> (TempDir, Node) {
     let (root, node) = node();
     ok(&node, &["topic", "create", "t", "-p", "2"], "");
     fill(&node, "t", 2, 0..10);
-    ok(
-        &node,
-        &["consume", "t", "-g", "g", "--from-beginning", "-e"],
-        "",
-    );
-    let reset = |args: &[&str]| ok_json(&node, &[&["group", "reset", "g"][..], args].concat());
-    let moved = |told: &Value| -> Vec<(Value, Value)> {
-        let rows = told["partitions"].as_array().expect("rows").iter();
-        rows.map(|row| (row["from"].clone(), row["to"].clone()))
-            .collect()
-    };
-    let committed = || -> Vec<Value> {
-        let told = describe(&node, "g");
-        let rows = told["partitions"].as_array().expect("rows").iter();
-        rows.map(|row| row["committed"].clone()).collect()
-    };
+    let read = ["consume", "t", "-g", "g", "--from-beginning", "-e"];
+    ok(&node, &read, "");
+    (root, node)
+}
+
+fn reset(node: &Node, args: &[&str]) -> Value {
+    ok_json(node, &[&["group", "reset", "g"][..], args].concat())
+}
+
+/// From and to of each partition.
+fn moved(told: &Value) -> Vec<(Value, Value)> {
+    let rows = told["partitions"].as_array().expect("rows").iter();
+    rows.map(|row| (row["from"].clone(), row["to"].clone()))
+        .collect()
+}
+
+fn committed(node: &Node) -> Vec<Value> {
+    let told = describe(node, "g");
+    let rows = told["partitions"].as_array().expect("rows").iter();
+    rows.map(|row| row["committed"].clone()).collect()
+}
+
+#[test]
+fn a_reset_says_what_it_would_do_and_does_it_only_when_told() {
+    let (_root, node) = node_with_a_group();
     let ten_to = |to: i64| (json!(10), json!(to));
-    let told = reset(&["--all-topics", "--to-earliest"]);
+    let told = reset(&node, &["--all-topics", "--to-earliest"]);
     assert_eq!(told["executed"], false);
     assert_eq!(moved(&told), [ten_to(0), ten_to(0)]);
-    assert_eq!(committed(), [10, 10], "a dry run changes nothing");
-    let text = ok(
-        &node,
-        &["group", "reset", "g", "--topic", "t:1", "--to-offset", "3"],
-        "",
-    );
+    assert_eq!(committed(&node), [10, 10], "a dry run changes nothing");
+    let dry = ["group", "reset", "g", "--topic", "t:1", "--to-offset", "3"];
+    let text = ok(&node, &dry, "");
     assert!(text.contains("t-1") && text.contains("--execute"), "{text}");
-    let told = reset(&["--topic", "t:1", "--to-offset", "3", "--execute"]);
+    let told = reset(&node, &["--topic", "t:1", "--to-offset", "3", "--execute"]);
     assert_eq!(
         (&told["executed"], moved(&told)),
         (&json!(true), vec![ten_to(3)])
     );
-    assert_eq!(committed(), [10, 3]);
+    assert_eq!(committed(&node), [10, 3]);
+    let read = ["consume", "t", "-g", "g", "-e"];
+    assert_eq!(ok(&node, &read, "").lines().count(), 7);
+}
+
+#[test]
+fn a_reset_goes_everywhere_inside_of_the_log() {
+    let (root, node) = node_with_a_group();
+    reset(&node, &["--topic", "t:1", "--to-offset", "3", "--execute"]);
     // What is outside of the log is moved into it, and told.
-    let told = reset(&["--topic", "t", "--shift-by", "-5", "--execute"]);
-    assert_eq!(committed(), [5, 0]);
+    let told = reset(&node, &["--topic", "t", "--shift-by", "-5", "--execute"]);
+    assert_eq!(committed(&node), [5, 0]);
     let notes = &told["partitions"];
     assert_eq!(notes[0]["note"], Value::Null);
     assert!(
@@ -622,29 +636,38 @@ fn a_reset_says_what_it_would_do_and_does_it_only_when_told() {
             .is_some_and(|it| it.contains("-2")),
         "{told}"
     );
-    reset(&["--topic", "t:0", "--to-offset", "4000", "--execute"]);
-    assert_eq!(committed(), [10, 0]);
-    reset(&["--topic", "t:0", "--by-duration", "1h", "--execute"]);
-    reset(&[
-        "--topic",
-        "t:1",
-        "--to-datetime",
-        "2000-01-01T00:00:00Z",
-        "--execute",
-    ]);
-    assert_eq!(committed(), [0, 0]);
+    reset(
+        &node,
+        &["--topic", "t:0", "--to-offset", "4000", "--execute"],
+    );
+    assert_eq!(committed(&node), [10, 0]);
+    reset(
+        &node,
+        &["--topic", "t:0", "--by-duration", "1h", "--execute"],
+    );
+    let long_ago = "2000-01-01T00:00:00Z";
+    reset(
+        &node,
+        &["--topic", "t:1", "--to-datetime", long_ago, "--execute"],
+    );
+    assert_eq!(committed(&node), [0, 0]);
+    reset(
+        &node,
+        &["--topic", "t:1", "--to-datetime", "2100-01-01", "--execute"],
+    );
+    assert_eq!(committed(&node), [0, 10], "no record is that young");
     let file = root.path().join("offsets.csv");
     std::fs::write(&file, "t,0,7\nt,1,8\n").expect("a file");
-    reset(&["--from-file", file.to_str().expect("text"), "--execute"]);
-    assert_eq!(committed(), [7, 8]);
-    assert_eq!(moved(&reset(&["--all-topics", "--to-current"])).len(), 2);
-    assert_eq!(committed(), [7, 8]);
+    let file = file.to_str().expect("text");
+    reset(&node, &["--from-file", file, "--execute"]);
+    assert_eq!(committed(&node), [7, 8]);
+    let current = reset(&node, &["--all-topics", "--to-current"]);
     assert_eq!(
-        ok(&node, &["consume", "t", "-g", "g", "-e"], "")
-            .lines()
-            .count(),
-        5
+        moved(&current),
+        [(json!(7), json!(7)), (json!(8), json!(8))]
     );
+    reset(&node, &["--all-topics", "--to-latest", "--execute"]);
+    assert_eq!(committed(&node), [10, 10]);
 }
 
 #[test]

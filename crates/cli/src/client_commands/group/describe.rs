@@ -41,6 +41,8 @@ pub(super) async fn describe(args: &DescribeArgs, output: Output) -> anyhow::Res
     let client = connect(&args.at).await?;
     let names = if args.groups.is_empty() {
         let listed = client.list_groups(&[]).await?.into_iter();
+        let is_classic = |kind: &Option<String>| kind.as_deref().is_none_or(|it| it == "classic");
+        let listed = listed.filter(|it| is_classic(&it.group_type));
         listed.map(|it| it.group_id).collect()
     } else {
         args.groups.clone()

@@ -10,6 +10,7 @@ mod targets;
 
 use anyhow::anyhow;
 use highwater_client::{ClientError, GroupDescription};
+use highwater_types::ErrorCode;
 
 use super::block_on;
 use crate::args::Output;
@@ -64,13 +65,22 @@ fn has_members(group: &GroupDescription) -> anyhow::Error {
 
 /// An error of the library, without its advice where a command has better.
 fn in_words(group_id: &str, why: ClientError) -> anyhow::Error {
-    use highwater_types::ErrorCode;
-    match why.code() {
-        Some(ErrorCode::GROUP_ID_NOT_FOUND) => {
-            anyhow!(
-                "there is no group {group_id}; `highwater group list` shows what groups there are"
-            )
-        }
+    match &why {
+        // Groups of newer protocols exist, but this API knows nothing of them (KIP-1043).
+        ClientError::Refused {
+            code: ErrorCode::GROUP_ID_NOT_FOUND,
+            message: Some(message),
+            ..
+        } if message.contains("not a classic group") => anyhow!(
+            "group {group_id} is not one of the classic protocol, and only those can be looked \
+             at; `highwater group list` shows its type and state"
+        ),
+        ClientError::Refused {
+            code: ErrorCode::GROUP_ID_NOT_FOUND,
+            ..
+        } => anyhow!(
+            "there is no group {group_id}; `highwater group list` shows what groups there are"
+        ),
         _ => why.into(),
     }
 }
