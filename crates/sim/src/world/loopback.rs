@@ -41,6 +41,7 @@ impl World {
             inbox: VecDeque::new(),
             last_to_node: now,
             last_to_peer: now,
+            is_broken: false,
         });
         let (machine, token) = sender;
         match process.loopback(channel).request_frame(sender, request) {

@@ -39,6 +39,7 @@ impl World {
             inbox: VecDeque::new(),
             last_to_node: now,
             last_to_peer: now,
+            is_broken: false,
         };
         process.conns.insert(conn, live);
         self.next_conn += 1;
@@ -74,17 +75,19 @@ impl World {
         let life = self.node(node).life;
         let Some(LiveConn {
             peer: Peer::Client(client),
+            is_broken,
             ..
         }) = self.conn_mut(node, conn)
         else {
             return;
         };
+        *is_broken = true;
         let client = *client;
         self.events
             .push(to_node, Event::ClosedAtNode { node, life, conn });
         self.events
             .push(to_client, Event::ClosedAtClient { client, conn });
-        // What was on its way to the client is lost.
+        // What was on its way to the client is lost, and so is what the node still says.
         self.events
             .drop_if(|event| matches!(event, Event::ToPeer { conn: of, .. } if *of == conn));
     }
@@ -166,6 +169,7 @@ impl World {
                         },
                     );
                 }
+                ConnOutput::Write(_) if live.is_broken => {}
                 ConnOutput::Write(pieces) => {
                     let at = delay.max(live.last_to_peer);
                     live.last_to_peer = at;

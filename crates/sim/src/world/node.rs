@@ -63,6 +63,8 @@ pub(crate) struct LiveConn {
     pub(crate) last_to_node: Mono,
     /// As `last_to_node`, the other way.
     pub(crate) last_to_peer: Mono,
+    /// It broke: nothing reaches the other end any more.
+    pub(crate) is_broken: bool,
 }
 
 /// The other end of a connection.
