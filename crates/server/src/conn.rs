@@ -25,8 +25,8 @@ const FRAME_BYTES_PER_SECOND_MIN: u64 = 16 * 1024;
 
 /// How long a connection is looked at that holds memory which others wait for.
 const LOOK_TIME: Millis = Millis::new(5_000);
-/// How long one may wait for memory while it holds some: then the one that holds the most of it
-/// goes, the oldest first, so that a circle of them ends.
+/// How long one may wait for memory while it holds some: then the oldest of them go, so that a
+/// circle of them ends.
 const STARVING_TIME: Millis = Millis::new(15_000);
 /// A frame must come so fast, while others wait, that what it holds would be filled in this time.
 const FILL_SECONDS: u64 = 20;

@@ -1,5 +1,4 @@
 use std::cell::{Cell, RefCell};
-use std::cmp::Reverse;
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -24,8 +23,10 @@ use crate::settings::SocketSettings;
 use crate::socket::frames::FrameError;
 use crate::socket::outgoing;
 
-/// Between two of those that are closed because all wait for each other's memory.
+/// While connections wait for each other's memory: the time between two looks at them.
 const STARVING_PAUSE: Millis = Millis::new(250);
+/// Each look frees this part of the budget.
+const STARVING_PART: u64 = 16;
 
 /// One machine on its thread, with the connections that live there.
 ///
@@ -349,7 +350,7 @@ impl Host {
         let now = self.shared.clock.mono();
         let settings = &self.shared.settings;
         let conns: Vec<Rc<Conn>> = self.conns.borrow().values().cloned().collect();
-        let mut starving = None;
+        let mut starving = Vec::new();
         for conn in &conns {
             match conn.overdue(now, settings) {
                 None => continue,
@@ -362,23 +363,15 @@ impl Host {
                 }
                 Some(Overdue::Frame) => self.complain(conn, "sends a request far too slowly"),
                 Some(Overdue::Starving { held, since }) => {
-                    let this = (held, Reverse(since));
-                    if starving.is_none_or(|(worst, _)| this > worst) {
-                        starving = Some((this, conn));
-                    }
+                    starving.push((since, held, conn));
                     continue;
                 }
             }
             conn.close();
             conn.wake_if_changed();
         }
-        if let Some((_, conn)) = starving {
-            self.complain(
-                conn,
-                "max.inbound.memory.bytes is used up by requests under way",
-            );
-            conn.close();
-            conn.wake_if_changed();
+        if !starving.is_empty() {
+            self.break_circle(starving);
             return Some(now.plus(STARVING_PAUSE));
         }
         if conns.is_empty() {
@@ -386,6 +379,25 @@ impl Host {
             return None;
         }
         Some(now.plus(settings.sweep_interval()))
+    }
+
+    /// Closes some of those that all wait for memory and hold some of it, the oldest first.
+    fn break_circle(&self, mut starving: Vec<(Mono, usize, &Rc<Conn>)>) {
+        starving.sort_by_key(|&(since, _, _)| since);
+        let wanted = self.shared.settings.inbound_bytes_max / STARVING_PART;
+        let mut freed = 0;
+        for (_, held, conn) in starving {
+            self.complain(
+                conn,
+                "max.inbound.memory.bytes is used up by requests under way",
+            );
+            conn.close();
+            conn.wake_if_changed();
+            freed += held as u64;
+            if freed >= wanted {
+                return;
+            }
+        }
     }
 
     fn perform(&self, effect: Effect<FileDisk>, core: &mut Core) {
