@@ -39,6 +39,9 @@ pub struct GroupConsumer {
     has_assignment: bool,
     /// What is committed as far as is known.
     committed: BTreeMap<TopicPartition, Offset>,
+    /// Partitions whose start is being looked up, each with the number of its newest look-up.
+    starting: BTreeMap<TopicPartition, u64>,
+    look_ups: u64,
     next_commit: Instant,
     is_committing: bool,
     found: mpsc::UnboundedReceiver<Found>,
@@ -49,7 +52,7 @@ pub struct GroupConsumer {
 
 /// What helper tasks found out.
 enum Found {
-    Starts(PartitionSet, Result<CommittedOffsets, ClientError>),
+    Starts(u64, PartitionSet, Result<CommittedOffsets, ClientError>),
     Committed(Sent, Result<CommitResults, ClientError>),
 }
 
@@ -95,6 +98,8 @@ impl GroupConsumer {
             assigned: PartitionSet::new(),
             has_assignment: false,
             committed: BTreeMap::new(),
+            starting: BTreeMap::new(),
+            look_ups: 0,
             is_committing: false,
             found,
             report,
@@ -252,27 +257,42 @@ impl GroupConsumer {
             return;
         }
         self.assigned.extend(partitions.iter().cloned());
+        self.look_ups += 1;
+        let number = self.look_ups;
+        let of_number = partitions.iter().map(|it| (it.clone(), number));
+        self.starting.extend(of_number);
         let (link, report) = (self.link.clone(), self.report.clone());
         let limit = link.client().config().default_api_timeout;
         tokio::spawn(async move {
             let fetched = link.fetch_offsets(Some(&partitions), true, limit).await;
-            drop(report.send(Found::Starts(partitions, fetched)));
+            drop(report.send(Found::Starts(number, partitions, fetched)));
         });
     }
 
     fn take_in(&mut self, found: Found) -> Result<(), ClientError> {
         match found {
-            Found::Starts(partitions, Ok(committed)) => {
-                for it in partitions.intersection(&self.assigned.clone()) {
-                    self.start(it, committed.get(it).cloned().flatten())?;
+            Found::Starts(number, mut partitions, result) => {
+                // One that was given up and came back is looked up anew.
+                partitions.retain(|it| {
+                    let newest = self.starting.get(it) == Some(&number);
+                    newest && self.assigned.contains(it)
+                });
+                self.starting.retain(|it, _| !partitions.contains(it));
+                match result {
+                    Ok(committed) => {
+                        let mut result = Ok(());
+                        for it in &partitions {
+                            let started = self.start(it, committed.get(it).cloned().flatten());
+                            result = result.and(started);
+                        }
+                        result
+                    }
+                    Err(why) => {
+                        // They are ours and must be read: asked again, told meanwhile.
+                        self.begin(partitions);
+                        Err(why)
+                    }
                 }
-                Ok(())
-            }
-            Found::Starts(partitions, Err(why)) => {
-                // The partitions are ours and must be read: asked again, told meanwhile.
-                let still_ours = partitions.intersection(&self.assigned).cloned();
-                self.begin(still_ours.collect());
-                Err(why)
             }
             Found::Committed(sent, result) => {
                 self.is_committing = false;

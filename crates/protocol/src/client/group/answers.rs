@@ -40,6 +40,8 @@ impl GroupMember {
                 let idle = *idle;
                 self.left(idle, out);
             }
+            // The heartbeat was under way when joining was decided; the join tells more.
+            (Stage::Joining, Response::Heartbeat(_)) => {}
             // An answer to another question: the driver's mistake, or the broker's.
             _ => self.pause(now),
         }
@@ -84,11 +86,11 @@ impl GroupMember {
             ErrorCode::UNKNOWN_MEMBER_ID
             | ErrorCode::ILLEGAL_GENERATION
             | ErrorCode::FENCED_INSTANCE_ID
-                if is_current =>
+                // Who is joining may be in the next generation without having heard of it; the
+                // answer to that join tells.
+                if is_current && matches!(self.stage, Stage::Stable | Stage::Releasing) =>
             {
-                if matches!(self.stage, Stage::Stable | Stage::Releasing) {
-                    self.call = None;
-                }
+                self.call = None;
                 self.expelled(code, out);
             }
             _ => {}

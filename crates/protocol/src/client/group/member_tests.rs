@@ -692,3 +692,39 @@ fn a_refused_commit_says_what_a_heartbeat_would_have_said() {
     refuse(&mut played, ErrorCode::UNKNOWN_MEMBER_ID);
     assert!(played.member.is_stable());
 }
+
+#[test]
+fn a_commit_that_a_join_overtook_costs_nothing() {
+    let mut played = Played::stable(&COOPERATIVE, "a", "a-0");
+    played.outputs();
+    played.heartbeat(ErrorCode::REBALANCE_IN_PROGRESS);
+    let (id, _, _) = played.sent();
+    let identity = played.member.identity().unwrap();
+    let (now, out) = (played.now, &mut played.out);
+    let code = ErrorCode::ILLEGAL_GENERATION;
+    played
+        .member
+        .handle_offsets_refused(now, &identity, code, out);
+    assert_eq!(played.outputs(), [], "it reads on");
+    played.answer(id, join(2, "cooperative-sticky", "leader"));
+    played.synced("a-0");
+    assert_eq!(
+        played.outputs(),
+        [MemberOutput::Assigned(PartitionSet::new())]
+    );
+}
+
+#[test]
+fn a_heartbeat_under_way_does_not_hold_up_a_join() {
+    let mut played = Played::stable(&COOPERATIVE, "a", "a-0");
+    played.outputs();
+    played.wait(3_000);
+    let (id, call, _) = played.sent();
+    assert!(matches!(call, MemberCall::Heartbeat(_)));
+    played.subscribe("a b");
+    assert_eq!(played.outputs(), [], "one call at a time");
+    played.answer(id, heartbeat(ErrorCode::REBALANCE_IN_PROGRESS));
+    let (_, call, outputs) = played.sent();
+    assert_eq!(outputs, []);
+    assert_eq!(subscription(&call).topics, [topic("a"), topic("b")].into());
+}
