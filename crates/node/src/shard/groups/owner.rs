@@ -64,8 +64,9 @@ impl<D: Disk> Shard<D> {
             .image
             .partition(at)
             .is_some_and(|it| it.leader == self.node_id);
+        // A large change of the metadata is applied in pieces: its partition may come later.
         let partition = self.partitions.find(at);
-        let opens = partition.is_some_and(Partition::is_opening);
+        let opens = partition.is_none_or(Partition::is_opening);
         if leads && opens && !self.lifecycle.is_closing() {
             return Err(ErrorCode::COORDINATOR_LOAD_IN_PROGRESS);
         }
