@@ -178,6 +178,17 @@ fn c_01_list_offsets_v0_closes_that_connection_only_and_is_told() {
         line.is_some_and(|line| line.contains("bad")),
         "api, version, client: {said}"
     );
+    // The next of the same client is its second, whatever its connection.
+    let mut again = node.connect();
+    again.send_frame(&frame(2, 0, false, b"\xff\xff\xff\xff\0\0\0\0"));
+    again.assert_closed();
+    let said = node.said();
+    let counted = said.lines().filter(|line| line.contains("api 2 v0"));
+    let counts: Vec<bool> = (1..)
+        .zip(counted)
+        .map(|(number, line)| line.contains(&format!("of_client={number} ")))
+        .collect();
+    assert_eq!(counts, [true, true], "counted by client: {said}");
 }
 
 #[test]
