@@ -258,83 +258,86 @@ fn output_that_goes_nowhere_is_told() {
     );
 }
 
+/// Stories that cannot be played, and what is said of them.
+const BAD_STORIES: &[(&str, &str)] = &[
+    ("", "begins with a comment"),
+    ("node\n----\n", "begins with a comment"),
+    (
+        "# A story.\nfrobnicate\n----\n",
+        "line 2: there is no verb 'frobnicate'",
+    ),
+    (
+        "# A story.\ntopic orders\n----\n",
+        "line 2: topic: there is no node yet",
+    ),
+    (
+        "# A story.\nnode\nnode\n----\n",
+        "line 3: node: there is a node already",
+    ),
+    (
+        "# A story.\nnode\nrestart\n----\n",
+        "line 3: restart: the node runs",
+    ),
+    (
+        "# A story.\nnode\ncrash\ncrash\n----\n",
+        "line 4: crash: the node does not run",
+    ),
+    ("# A story.\nnode shards=99\n----\n", "line 2: node: "),
+    ("# A story.\nnode dirs=0\n----\n", "line 2: node: "),
+    (
+        "# A story.\nnode\nproduce orders\n----\n",
+        "'orders' is no partition",
+    ),
+    (
+        "# A story.\nnode\nproduce o-0 recrods=2\n----\n",
+        "no setting 'recrods', only acks,",
+    ),
+    (
+        "# A story.\nnode\nproduce o-0 acks=1 acks=1\n----\n",
+        "'acks' is given twice",
+    ),
+    (
+        "# A story.\nnode\nproduce o-0 records=x\n----\n",
+        "'records=x' cannot be read",
+    ),
+    (
+        "# A story.\nnode\nproduce o-0 records=99999999999\n----\n",
+        "at most 10000",
+    ),
+    (
+        "# A story.\nnode\ncrash now\n----\n",
+        "line 3: crash: what is 'now'?",
+    ),
+    (
+        "# A story.\nnode\nadvance 30\n----\n",
+        "'30' is no span of time",
+    ),
+    (
+        "# A story.\nnode\nadvance 99999999999999999999h\n----\n",
+        "has no number",
+    ),
+    (
+        "# A story.\nnode\nadvance 9999999999999999h\n----\n",
+        "at most 1000h",
+    ),
+    (
+        "# A story.\nnode\nshow nothing\n----\n",
+        "line 3: show: what is 'nothing'?",
+    ),
+    ("# A story.\nnode\n", "tells another story"),
+    // The product's refusal is a panic of the run: one line, and no dump of the stack.
+    (
+        "# A story.\nnode\nstop\nremove meta.properties\nrestart\n----\n",
+        "does not start",
+    ),
+];
+
 #[test]
 fn a_scenario_that_cannot_be_played_is_told_by_its_line() {
     let root = tempdir().expect("temporary directory");
     let file = root.path().join("story.txt");
     let path = file.display().to_string();
-    for (text, why) in [
-        ("", "begins with a comment"),
-        ("node\n----\n", "begins with a comment"),
-        (
-            "# A story.\nfrobnicate\n----\n",
-            "line 2: there is no verb 'frobnicate'",
-        ),
-        (
-            "# A story.\ntopic orders\n----\n",
-            "line 2: topic: there is no node yet",
-        ),
-        (
-            "# A story.\nnode\nnode\n----\n",
-            "line 3: node: there is a node already",
-        ),
-        (
-            "# A story.\nnode\nrestart\n----\n",
-            "line 3: restart: the node runs",
-        ),
-        (
-            "# A story.\nnode\ncrash\ncrash\n----\n",
-            "line 4: crash: the node does not run",
-        ),
-        ("# A story.\nnode shards=99\n----\n", "line 2: node: "),
-        ("# A story.\nnode dirs=0\n----\n", "line 2: node: "),
-        (
-            "# A story.\nnode\nproduce orders\n----\n",
-            "'orders' is no partition",
-        ),
-        (
-            "# A story.\nnode\nproduce o-0 recrods=2\n----\n",
-            "no setting 'recrods', only acks,",
-        ),
-        (
-            "# A story.\nnode\nproduce o-0 acks=1 acks=1\n----\n",
-            "'acks' is given twice",
-        ),
-        (
-            "# A story.\nnode\nproduce o-0 records=x\n----\n",
-            "'records=x' cannot be read",
-        ),
-        (
-            "# A story.\nnode\nproduce o-0 records=99999999999\n----\n",
-            "at most 10000",
-        ),
-        (
-            "# A story.\nnode\ncrash now\n----\n",
-            "line 3: crash: what is 'now'?",
-        ),
-        (
-            "# A story.\nnode\nadvance 30\n----\n",
-            "'30' is no span of time",
-        ),
-        (
-            "# A story.\nnode\nadvance 99999999999999999999h\n----\n",
-            "has no number",
-        ),
-        (
-            "# A story.\nnode\nadvance 9999999999999999h\n----\n",
-            "at most 1000h",
-        ),
-        (
-            "# A story.\nnode\nshow nothing\n----\n",
-            "line 3: show: what is 'nothing'?",
-        ),
-        ("# A story.\nnode\n", "tells another story"),
-        // The product's refusal is a panic of the run: one line, and no dump of the stack.
-        (
-            "# A story.\nnode\nstop\nremove meta.properties\nrestart\n----\n",
-            "does not start",
-        ),
-    ] {
+    for (text, why) in BAD_STORIES {
         fs::write(&file, text).expect("a file");
         let out = highwater()
             .args(["sim", "run", &path])
