@@ -12,7 +12,7 @@ use highwater_disk::{Blocking, Disk as _, DiskOp, Fault, FaultPath};
 use highwater_log::checkpoint::offsets::{
     HIGH_WATERMARK_FILE, LOG_START_FILE, RECOVERY_POINT_FILE,
 };
-use highwater_node::{Changed, Machine as _};
+use highwater_node::{Changed, LogDirNumber, Machine as _, Part};
 use highwater_types::{DirectoryId, Millis, Mono, NodeId};
 
 use support::{World, batch, dir_id, everything, idempotent, never, syncs};
@@ -711,5 +711,30 @@ fn a_segment_that_is_gone_after_a_clean_stop_is_told_as_a_loss() {
         assert!(world.has_event("data-loss t-0 [2,3)"), "{:?}", world.events);
         assert_eq!(world.produce(1, T, batch(&["more"])).0, 0);
         world.stop();
+    }
+}
+
+/// The directory goes offline while the job that opens a log is out, and then the topic is deleted:
+/// the job brings its log back for nobody.
+#[test]
+fn a_log_that_comes_back_from_a_lost_directory_for_a_deleted_topic_is_for_nobody() {
+    for releases_last in [false, true] {
+        let mut world = World::with(1, 2, "");
+        world.hold = everything;
+        let topic = world.topic("t", 4, &[]);
+        let offline = Part::DirOffline {
+            dir: LogDirNumber(1),
+            why: "a test".to_owned(),
+        };
+        world.give(0, offline);
+        if !releases_last {
+            world.hold = never;
+            world.release();
+        }
+        world.delete_topic(topic);
+        world.hold = never;
+        world.release();
+        world.topic("other", 2, &[]);
+        assert_eq!(world.produce(1, ("other", 0), batch(&["a"])), (0, 0));
     }
 }

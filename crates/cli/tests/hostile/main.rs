@@ -12,6 +12,7 @@ mod memory;
 mod mutations;
 mod names;
 mod starving;
+mod throttled;
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -8,7 +8,7 @@ use highwater_types::{
 
 use super::placement::Placement;
 use super::{Controller, Decision, Refusal};
-use crate::config::{ConfigEntry, check_topic_configs, describe_topic};
+use crate::config::{ConfigEntry, TopicConfigError, check_topic_configs, describe_topic};
 use crate::image::{MetadataImage, PartitionImage};
 use crate::snapshot::partition_record;
 
@@ -134,6 +134,10 @@ impl Controller {
         name: &TopicName,
         random: &mut dyn FnMut() -> [u8; 16],
     ) -> Result<Made, Refusal> {
+        if let Some((name, _)) = topic.configs.iter().find(|(_, value)| value.is_none()) {
+            let why = TopicConfigError::Null(name.clone());
+            return Err(Refusal::new(ErrorCode::INVALID_CONFIG, why.to_string()));
+        }
         // Of a key that is named twice the last value counts, as in Kafka.
         let configs = topic.configs.iter();
         let configs: BTreeMap<&str, Option<&str>> = configs
@@ -671,6 +675,12 @@ mod tests {
             configs: vec![last("-7"), last("1000")],
             ..topic("twice")
         };
+        let null = CreateTopic {
+            configs: vec![("retention.ms".to_owned(), None), last("1000")],
+            ..topic("null")
+        };
+        let code = refusal(&mut cluster, null).0;
+        assert_eq!(code, ErrorCode::INVALID_CONFIG.raw(), "null is told all the same");
         let outcomes = cluster.create_topics(vec![twice], false);
         assert!(outcomes[0].result.is_ok(), "{outcomes:?}");
     }

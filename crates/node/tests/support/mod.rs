@@ -349,6 +349,13 @@ impl World {
         self.run();
     }
 
+    /// Gives a shard a part of control's.
+    pub fn give(&mut self, shard: u16, part: Part<MemDisk>) {
+        self.parts
+            .push_back((MachineId::Shard(shard), MachineId::Control, part));
+        self.run();
+    }
+
     /// Time passes; the shards get their ticks.
     pub fn advance(&mut self, ms: u64) {
         let end = self.now.mono.plus(Millis::new(ms));

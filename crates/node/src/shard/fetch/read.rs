@@ -369,10 +369,9 @@ impl<D: Disk> ReadContext<'_, D> {
                 } else {
                     ErrorCode::UNKNOWN_LEADER_EPOCH
                 };
-                return Err(Refusal {
-                    error,
-                    leader: self.current_leader(at),
-                });
+                let not_leader = error == ErrorCode::NOT_LEADER_OR_FOLLOWER;
+                let leader = self.current_leader(at).filter(|_| not_leader);
+                return Err(Refusal { error, leader });
             }
         }
         Ok(())

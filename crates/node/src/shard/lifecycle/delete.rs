@@ -69,20 +69,25 @@ impl<D: Disk> Shard<D> {
                     .name_taken
                     .retain(|(_, request)| request.id != id);
                 let was_waiting = self.lifecycle.to_open.len() < before;
-                // A job that is out brings the log back, and it is deleted then.
-                let out_now = self.lifecycle.opening.values_mut();
-                out_now
-                    .filter(|request| request.id == id)
-                    .for_each(|it| it.abandoned = true);
+                self.abandon_open(id);
                 if was_waiting && !is_new {
                     self.delete_log_dir(now, dir, (id, &name), Millis::ZERO, out);
                 }
             }
             PartitionState::Failed => {
+                self.abandon_open(id);
                 let delay = partition.settings.file_delete_delay;
                 self.delete_log_dir(now, dir, (id, &name), delay, out);
             }
         }
+    }
+
+    /// A job that is out to open a log brings it back for nobody: it is deleted then.
+    fn abandon_open(&mut self, id: TopicIdPartition) {
+        let out_now = self.lifecycle.opening.values_mut();
+        out_now
+            .filter(|request| request.id == id)
+            .for_each(|it| it.abandoned = true);
     }
 
     /// Deletes an open log.
