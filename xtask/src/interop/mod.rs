@@ -39,11 +39,12 @@ impl Report {
 type Suite = fn(&Path, &Tools, &mut Report);
 
 /// The suites by name, in the order in which they run.
-const SUITES: [(&str, Suite); 5] = [
+const SUITES: [(&str, Suite); 6] = [
     ("kcat", kcat::suite),
     ("java", java::suite),
     ("directory", python::directory),
     ("differences", python::differences),
+    ("kafka-python", python::kafka_python),
     ("librdkafka", python::librdkafka),
 ];
 

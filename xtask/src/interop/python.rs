@@ -21,6 +21,17 @@ pub(super) fn librdkafka(binary: &Path, tools: &Tools, report: &mut Report) {
     suite("librdkafka.py", &arguments, tools, report);
 }
 
+/// kafka-python, old and new.
+pub(super) fn kafka_python(binary: &Path, tools: &Tools, report: &mut Report) {
+    let arguments = [
+        "--binary".as_ref(),
+        binary.as_os_str(),
+        "--packages".as_ref(),
+        tools.kafka_pythons.as_os_str(),
+    ];
+    suite("kafka_python.py", &arguments, tools, report);
+}
+
 /// A data directory that goes back and forth between Apache Kafka and highwater.
 pub(super) fn directory(binary: &Path, tools: &Tools, report: &mut Report) {
     with_kafka("directory.py", binary, tools, report);

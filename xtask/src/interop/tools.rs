@@ -14,7 +14,12 @@ pub(super) struct Tools {
     pub(super) python: PathBuf,
     /// The folder with Apache Kafka's jars.
     pub(super) kafka_libs: PathBuf,
+    /// The folder with a `kafka-python-VERSION` for each of [`KAFKA_PYTHONS`].
+    pub(super) kafka_pythons: PathBuf,
 }
+
+/// Versions of kafka-python, each in a folder of its own: `interop/kafka_python.py` runs them all.
+const KAFKA_PYTHONS: [&str; 4] = ["2.0.2", "2.1.2", "2.3.0", "3.0.12"];
 
 impl Tools {
     /// Installs whatever is missing.
@@ -50,7 +55,24 @@ impl Tools {
             ]))?;
             std::fs::write(environment.join(".complete"), "")?;
         }
-        Ok(Self { python, kafka_libs })
+        for version in KAFKA_PYTHONS {
+            let folder = home.join(format!("kafka-python-{version}"));
+            if folder.join(".complete").exists() {
+                continue;
+            }
+            step(&format!("installing kafka-python {version} (PyPI)"));
+            run(Command::new(&python)
+                .args(["-m", "pip", "install", "--quiet", "--no-deps", "--upgrade"])
+                .arg("--target")
+                .arg(&folder)
+                .arg(format!("kafka-python=={version}")))?;
+            std::fs::write(folder.join(".complete"), "")?;
+        }
+        Ok(Self {
+            python,
+            kafka_libs,
+            kafka_pythons: home,
+        })
     }
 }
 
