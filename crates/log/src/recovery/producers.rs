@@ -99,6 +99,22 @@ pub(super) fn load<D: Disk>(
             });
         }
     }
+    index_aborted(&context, segments, found, report);
+    state.advance_end(end);
+    state.advance_log_start(context.log_start_offset);
+    if context.first_scanned.is_none() && !is_current && from < end && has_batches(segments, from) {
+        report.add(Finding::ProducersRebuilt { from, to: end });
+    }
+    Ok(Producers { state, snapshots })
+}
+
+/// Notes the aborted transactions of `found` in the indexes that are taken from the batches.
+fn index_aborted<D: Disk>(
+    context: &Context<'_, D>,
+    segments: &mut [LogSegment<D>],
+    found: Vec<(Offset, CompletedTransaction)>,
+    report: &mut RecoveryReport,
+) {
     for (base, ended) in found {
         let segment = segments
             .iter_mut()
@@ -118,12 +134,6 @@ pub(super) fn load<D: Disk>(
             segment.add_aborted(aborted);
         }
     }
-    state.advance_end(end);
-    state.advance_log_start(context.log_start_offset);
-    if context.first_scanned.is_none() && !is_current && from < end && has_batches(segments, from) {
-        report.add(Finding::ProducersRebuilt { from, to: end });
-    }
-    Ok(Producers { state, snapshots })
 }
 
 /// The transactions that ended below `from` in segments whose transaction index is missing. What

@@ -379,7 +379,8 @@ impl<D: Disk> Reader<'_, D> {
 
     fn unreadable(&self, at: Offset, why: &str) -> BootError {
         BootError(format!(
-            "the metadata log in {} cannot be replayed at offset {at}: {why}",
+            "the metadata log in {} cannot be replayed at offset {at}: {why}; committed metadata \
+             is damaged: restore the directory from another copy",
             shown(self.dir, METADATA_DIR)
         ))
     }
