@@ -1,8 +1,10 @@
-//! The project's own tools: `cargo xtask codegen | tidy | verify | interop | bench`.
+//! The project's own tools: `cargo xtask codegen | tidy | verify | planted | interop |
+//! bench`.
 
 mod bench;
 mod codegen;
 mod interop;
+mod planted;
 mod tidy;
 mod tree;
 mod verify;
@@ -15,6 +17,7 @@ usage: cargo xtask COMMAND
   codegen [--check]   write the generated messages (or only say whether they are fresh)
   tidy                check the tree: sizes, crate arrows, banned names, words, freshness
   verify              fmt, clippy with warnings as errors, docs, tidy; changes nothing
+  planted [OPTION]... bugs planted in the cores, one by one: the simulator finds each
   interop [SUITE]...  stock clients and Apache Kafka's tools against real nodes:
                       kcat, java, directory, differences, librdkafka (all without a name)
   bench [OPTION]...   ours, the floor programs and Apache Kafka in one run";
@@ -31,6 +34,7 @@ fn main() -> ExitCode {
         "codegen" => codegen::run(rest),
         "tidy" => tidy::run(),
         "verify" => verify::run(),
+        "planted" => planted::run(rest),
         "interop" => interop::run(rest),
         _ => {
             eprintln!("xtask: there is no command '{command}'\n\n{HELP}");

@@ -13,6 +13,9 @@ pub(crate) fn run() -> Result<()> {
     let clippy = [
         "clippy",
         "--workspace",
+        // It has a target directory of its own: `cargo xtask planted`.
+        "--exclude",
+        "highwater-planted",
         "--all-targets",
         "--quiet",
         "--",
@@ -23,6 +26,8 @@ pub(crate) fn run() -> Result<()> {
     let docs = [
         "doc",
         "--workspace",
+        "--exclude",
+        "highwater-planted",
         "--no-deps",
         "--quiet",
         "--document-private-items",

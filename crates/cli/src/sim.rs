@@ -78,6 +78,8 @@ fn play_seed(seed: u64, output: Output) -> Result<()> {
         batches,
         acknowledged,
         read,
+        commits,
+        assignments,
         lost_with_power,
     } = report;
     let mut out = output::stdout();
@@ -85,8 +87,8 @@ fn play_seed(seed: u64, output: Output) -> Result<()> {
         Output::Table => writeln!(
             out,
             "seed {seed}: trace {trace_hash:016x}, {events} events, {batches} batches, \
-             {acknowledged} records acknowledged, {read} read, {lost_with_power} lost with \
-             power; every invariant held"
+             {acknowledged} records acknowledged, {read} read, {commits} commits, {assignments} \
+             assignments, {lost_with_power} lost with power; every invariant held"
         )?,
         Output::Json => {
             let report = json!({
@@ -96,6 +98,8 @@ fn play_seed(seed: u64, output: Output) -> Result<()> {
                 "batches": batches,
                 "acknowledged": acknowledged,
                 "read": read,
+                "commits": commits,
+                "assignments": assignments,
                 "lost_with_power": lost_with_power,
             });
             writeln!(out, "{report}")?;

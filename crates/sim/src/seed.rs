@@ -1,7 +1,10 @@
 //! Random runs: a seed decides the node, its topics, its clients, and everything that goes wrong.
 
+mod groups;
+
 use highwater_types::{Millis, NodeId, TopicName, TopicPartition};
 
+use self::groups::Groups;
 use crate::check::Counts;
 use crate::client::ClientId;
 use crate::random::Random;
@@ -34,7 +37,11 @@ pub struct SeedReport {
     pub acknowledged: u64,
     /// Records that clients read.
     pub read: u64,
-    /// Acknowledged or read records that a loss of power took.
+    /// Commits that were acknowledged.
+    pub commits: u64,
+    /// Assignments that members of groups were given.
+    pub assignments: u64,
+    /// Acknowledged or read records, and acknowledged commits, that a loss of power took.
     pub lost_with_power: u64,
 }
 
@@ -49,10 +56,14 @@ pub fn run_seed(seed: u64, tell: impl FnMut(&str) + 'static) -> SeedReport {
     begin(&mut world, &mut plan);
     let topics = make_topics(&mut world, &mut plan);
     add_clients(&mut world, &mut plan, &topics);
+    let mut groups = Groups::begin(&mut world, &mut plan, &topics);
     for _ in 0..plan.between(FAULTS.0, FAULTS.1) {
         world.run_for(Millis::new(plan.between(5, 4000)));
-        one_fault(&mut world, &mut plan);
+        if !groups.one_fault(&mut world, &mut plan) {
+            one_fault(&mut world, &mut plan);
+        }
     }
+    groups.go_on(&mut world);
     finish(&mut world);
     report(&world)
 }
@@ -61,6 +72,9 @@ fn begin(world: &mut World, plan: &mut Random) {
     let shards = u16::try_from(plan.between(1, 3)).unwrap_or(1);
     let dirs = usize::try_from(plan.between(1, 2)).unwrap_or(1);
     let interval = plan.between(200, 6000).to_string();
+    let flush_messages = plan.pick(&["1", "9223372036854775807"]);
+    let groups_partitions = plan.pick(&["1", "2"]);
+    let delay = plan.pick(&["0", "200", "3000"]);
     let keys = [
         (
             "replica.high.watermark.checkpoint.interval.ms",
@@ -68,6 +82,9 @@ fn begin(world: &mut World, plan: &mut Random) {
         ),
         ("log.flush.offset.checkpoint.interval.ms", interval.as_str()),
         ("log.retention.check.interval.ms", "1000"),
+        ("log.flush.interval.messages", flush_messages),
+        ("offsets.topic.num.partitions", groups_partitions),
+        ("group.initial.rebalance.delay.ms", delay),
     ];
     setup::one_node(world, NODE, shards, dirs, &keys).expect("keys of a run are right");
     assert!(
@@ -164,6 +181,13 @@ fn finish(world: &mut World) {
         })
     });
     assert!(done, "I-26: producers do not finish");
+    let settled = world.run_until(PATIENCE, |world| {
+        let mut members = world.members();
+        // Groups whose log is damaged are not served, which is said: nobody can settle there.
+        world.checker.groups.is_damaged
+            || members.all(|(_, load)| world.is_settled(&load.config.group_id))
+    });
+    assert!(settled, "I-26: groups do not settle");
     world.run_for(Millis::new(3000));
 }
 
@@ -174,12 +198,15 @@ fn report(world: &World) -> SeedReport {
         read,
         lost_with_power,
     } = world.checker.counts;
+    let groups = world.checker.groups.counts;
     SeedReport {
         trace_hash: world.trace.hash(),
         events: world.steps,
         batches,
         acknowledged,
         read,
+        commits: groups.commits,
+        assignments: groups.assignments,
         lost_with_power,
     }
 }

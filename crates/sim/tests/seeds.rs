@@ -9,6 +9,7 @@ const SEEDS: u64 = 300;
 #[test]
 fn random_runs_keep_every_invariant() {
     let (mut batches, mut acknowledged, mut read, mut lost) = (0, 0, 0, 0);
+    let (mut commits, mut assignments) = (0, 0);
     for seed in 0..SEEDS {
         let report = std::panic::catch_unwind(|| run_seed(seed, |_| ()));
         let report = report.unwrap_or_else(|_| panic!("seed {seed} breaks, see above"));
@@ -16,8 +17,11 @@ fn random_runs_keep_every_invariant() {
         acknowledged += report.acknowledged;
         read += report.read;
         lost += report.lost_with_power;
+        commits += report.commits;
+        assignments += report.assignments;
     }
     println!("{batches} batches, {acknowledged} acknowledged, {read} read, {lost} lost with power");
+    println!("{commits} commits, {assignments} assignments");
     // Runs in which nothing happens prove nothing.
     assert!(batches > SEEDS * 20, "{batches} batches");
     assert!(
@@ -25,6 +29,8 @@ fn random_runs_keep_every_invariant() {
         "{acknowledged} records acknowledged"
     );
     assert!(read > SEEDS * 50, "{read} records read");
+    assert!(commits > SEEDS * 3, "{commits} commits");
+    assert!(assignments > SEEDS * 2, "{assignments} assignments");
     assert!(lost > 0, "no loss of power ever took what was not flushed");
 }
 

@@ -9,6 +9,8 @@ mod epoch;
 mod error_code;
 mod ids;
 mod offset;
+#[cfg(feature = "planted-bugs")]
+mod planted;
 mod time;
 mod topic_partition;
 mod uuid;
@@ -18,6 +20,8 @@ pub use crate::epoch::{BrokerEpoch, LeaderEpoch, OffsetAndEpoch, PartitionEpoch}
 pub use crate::error_code::ErrorCode;
 pub use crate::ids::{NodeId, PartitionIndex, ProducerEpoch, ProducerId};
 pub use crate::offset::Offset;
+#[cfg(feature = "planted-bugs")]
+pub use crate::planted::{PlantedBug, is_planted, plant};
 pub use crate::time::{Millis, Mono, Now, WallMs};
 pub use crate::topic_partition::{TopicIdPartition, TopicName, TopicNameError, TopicPartition};
 pub use crate::uuid::{DirectoryId, ParseUuidError, TopicId, Uuid};

@@ -51,6 +51,10 @@ impl Group {
         match initial {
             Some(initial) => self.set_joins_timer(step, initial.delay),
             None if self.members.all_joined() => self.complete_join(step),
+            #[cfg(feature = "planted-bugs")]
+            None if highwater_types::is_planted(highwater_types::PlantedBug::TwoOwners) => {
+                self.set_joins_timer(step, Millis::new(50));
+            }
             None => self.set_joins_timer(step, self.members.rebalance_timeout()),
         }
     }

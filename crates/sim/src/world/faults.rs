@@ -14,7 +14,53 @@ use super::node::Peer;
 /// How long a graceful stop may take.
 const STOP_PATIENCE: Millis = Millis::new(60_000);
 
+/// How a process ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ProcessEnd {
+    /// As by kill -9.
+    Crash,
+    /// The power goes, and all that was not synced is lost.
+    PowerOff,
+    /// A graceful stop.
+    Stop,
+}
+
+/// When a process ends and starts by itself, in the middle of whatever goes on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ReloadAt {
+    /// Whose process.
+    pub(crate) node: NodeId,
+    /// When the groups' log holds so many records.
+    pub(crate) records: u64,
+    /// Again with each record that follows.
+    pub(crate) every: bool,
+    /// How it ends.
+    pub(crate) how: ProcessEnd,
+}
+
 impl World {
+    /// Ends and starts a process, if that is due.
+    pub(super) fn reload_if_due(&mut self) {
+        let records = self.checker.groups.records();
+        let Some(at) = self.reload_at.take_if(|it| it.records <= records) else {
+            return;
+        };
+        if !self.serves(at.node) {
+            self.reload_at = Some(at);
+            return;
+        }
+        match at.how {
+            ProcessEnd::Crash => self.crash(at.node),
+            ProcessEnd::PowerOff => self.power_off_losing_unsynced(at.node),
+            ProcessEnd::Stop => self.stop(at.node),
+        }
+        self.start(at.node);
+        self.reload_at = at.every.then(|| ReloadAt {
+            records: self.checker.groups.records() + 1,
+            ..at
+        });
+    }
+
     /// The process dies; what it wrote stays in the page cache.
     pub(crate) fn crash(&mut self, id: NodeId) {
         self.tell(format!("{id}: crash"));

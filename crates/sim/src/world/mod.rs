@@ -26,6 +26,7 @@ use highwater_types::{Millis, Mono, NodeId, Now, TopicName, WallMs};
 
 use self::clients::SimClient;
 use self::events::EventQueue;
+pub(crate) use self::faults::{ProcessEnd, ReloadAt};
 use self::node::{Process, SimNode};
 use crate::check::Checker;
 use crate::client::ClientId;
@@ -141,6 +142,8 @@ pub(crate) struct World {
     holding: BTreeSet<ClientId>,
     held: Vec<(NodeId, ConnId, Vec<Piece<MemFile>>)>,
     next_conn: u64,
+    /// When a process ends and starts by itself.
+    pub(crate) reload_at: Option<ReloadAt>,
     /// Events so far.
     pub(crate) steps: u64,
 }
@@ -161,6 +164,7 @@ impl World {
             holding: BTreeSet::new(),
             held: Vec::new(),
             next_conn: 1,
+            reload_at: None,
             steps: 0,
         }
     }
@@ -282,6 +286,7 @@ impl World {
         self.steps += 1;
         self.happen(event);
         self.check();
+        self.reload_if_due();
         true
     }
 

@@ -38,6 +38,9 @@ pub(crate) struct GroupHistory {
     deleted_topics: BTreeSet<TopicName>,
     /// Sessions that began before are void: the log lost records.
     sessions_since: Mono,
+    /// A loss of power took bytes out of the middle of the groups' log: the node says so, and does
+    /// not serve those groups.
+    pub(crate) is_damaged: bool,
     /// For the summary: commits that were acknowledged, and assignments.
     pub(crate) counts: GroupCounts,
 }
@@ -299,6 +302,7 @@ impl GroupHistory {
         (from, to): (Offset, Offset),
         now: Mono,
     ) -> u64 {
+        self.is_damaged |= self.logs.contains_key(name);
         self.forget(name, now, |offset| offset >= from && offset < to)
     }
 

@@ -10,7 +10,7 @@ use super::client::{ANSWER_PATIENCE, client};
 use super::{Command, ScriptError, partition};
 use crate::client::ClientId;
 use crate::world::World;
-use crate::world::clients::member::{Habits, MemberVersions, hand_of, list};
+use crate::world::clients::member::{Habits, MemberVersions, hand_of};
 use crate::world::clients::{Load, MemberLoad};
 
 /// The settings of `join`.

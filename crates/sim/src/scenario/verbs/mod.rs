@@ -16,7 +16,7 @@ const NODE: NodeId = NodeId::new(1);
 
 /// What may stand in a line of each verb: so many words, and these settings. A `None` lets every
 /// setting through: those that are not the verb's own are configs.
-const LINES: [(&str, usize, Option<&[&str]>); 31] = [
+const LINES: [(&str, usize, Option<&[&str]>); 32] = [
     ("node", 0, None),
     ("crash", 0, Some(&[])),
     ("power-off", 1, Some(&[])),
@@ -48,6 +48,7 @@ const LINES: [(&str, usize, Option<&[&str]>); 31] = [
     ("offsets", 2, Some(&["client", "wait"])),
     ("records", 1, Some(&[])),
     ("settle", 1, Some(&[])),
+    ("reload-at", 2, Some(&["every"])),
 ];
 
 /// Does what a line says.
@@ -91,6 +92,7 @@ fn perform_of_groups(world: &mut World, command: &Command) -> Result<(), ScriptE
         "offsets" => group::offsets(world, command),
         "records" => group::records(world, command),
         "settle" => group::settle(world, command),
+        "reload-at" => node::reload_at(world, command),
         other => Err(ScriptError(format!("there is no verb '{other}'"))),
     }
 }

@@ -4,7 +4,7 @@ use highwater_types::Millis;
 
 use super::{Command, NODE, ScriptError};
 use crate::setup;
-use crate::world::World;
+use crate::world::{ProcessEnd, ReloadAt, World};
 
 /// How long a start may take.
 const START_PATIENCE: Millis = Millis::new(30_000);
@@ -67,6 +67,27 @@ pub(super) fn advance(world: &mut World, command: &Command) -> Result<(), Script
 pub(super) fn jobs(world: &mut World, command: &Command) -> Result<(), ScriptError> {
     let micros = span(command)?.as_u64() * 1000;
     world.delays.job = (micros, micros);
+    Ok(())
+}
+
+/// `reload-at 5 crash|power-off|stop [every=yes]`: once the groups' log has five records, the
+/// process ends and starts by itself, whatever goes on then; with `every` after each later record
+/// again.
+pub(super) fn reload_at(world: &mut World, command: &Command) -> Result<(), ScriptError> {
+    let records = command.word(0, "a count of records")?.parse();
+    let records = records.map_err(|_| ScriptError("reload-at: a count of records".into()))?;
+    let how = match command.word(1, "how the process ends")? {
+        "crash" => ProcessEnd::Crash,
+        "power-off" => ProcessEnd::PowerOff,
+        "stop" => ProcessEnd::Stop,
+        other => return Err(ScriptError(format!("reload-at: what is '{other}'?"))),
+    };
+    world.reload_at = Some(ReloadAt {
+        node: NODE,
+        records,
+        every: command.setting("every", "no".to_owned())? == "yes",
+        how,
+    });
     Ok(())
 }
 

@@ -3,10 +3,14 @@
 use super::{Command, NODE, ScriptError};
 use crate::world::World;
 
-/// `show replicas`, `show members` or `show files orders-0`.
+/// `show replicas`, `show members`, `show records` or `show files orders-0`.
 pub(super) fn show(world: &mut World, command: &Command) -> Result<(), ScriptError> {
     match command.word(0, "what")? {
         "replicas" => replicas(world),
+        "records" => {
+            let count = world.checker.groups.records();
+            world.tell(format!("{count} records in the log of the groups"));
+        }
         "members" => super::group::show(world),
         "files" => files(world, command.words.get(1).map_or("", String::as_str)),
         other => return Err(ScriptError(format!("show: what is '{other}'?"))),

@@ -198,7 +198,8 @@ impl World {
         }
     }
 
-    pub(super) fn member_mut(&mut self, id: ClientId) -> Option<&mut MemberLoad> {
+    /// The member behind a client id.
+    pub(crate) fn member_mut(&mut self, id: ClientId) -> Option<&mut MemberLoad> {
         match &mut self.clients.get_mut(&id)?.load {
             Load::Member(load) => Some(load),
             Load::Scripted | Load::Producer(_) | Load::Consumer(_) | Load::Hand(_) | Load::Gone => {
