@@ -85,7 +85,9 @@ impl<D: Disk> Shard<D> {
     /// Somebody may follow a replica of this shard from now on.
     pub(crate) fn watch_followers(&mut self, now: Now) {
         let interval = Millis::new((self.settings.replica_lag_time_max.as_u64() / 2).max(1));
-        self.isr.next_check.get_or_insert_with(|| now.mono.plus(interval));
+        self.isr
+            .next_check
+            .get_or_insert_with(|| now.mono.plus(interval));
     }
 
     /// Notes what a leader wants of the controller; it is sent at the end of the step.
