@@ -10,7 +10,8 @@ use super::Report;
 use super::node::Node;
 use super::tools::Tools;
 
-const TOOLS: &str = "org.apache.kafka.tools";
+/// Where the classes of the tools are.
+pub(super) const TOOLS: &str = "org.apache.kafka.tools";
 
 /// One node, used by every tool in turn; then its files, read by Kafka's dump.
 pub(super) fn suite(binary: &Path, tools: &Tools, report: &mut Report) {
@@ -28,10 +29,7 @@ pub(super) fn suite(binary: &Path, tools: &Tools, report: &mut Report) {
         Ok(node) => node,
         Err(why) => return report.case("java: a node to talk to", Err(why)),
     };
-    let java = Java {
-        tools,
-        bootstrap: node.bootstrap.clone(),
-    };
+    let java = Java::new(tools, &node.bootstrap);
     let cases: [(&str, Case<'_>); 8] = [
         ("TopicCommand: create, list, describe, delete", Java::topics),
         (
@@ -70,12 +68,18 @@ fn no_folder() -> Result<()> {
 
 type Case<'a> = fn(&Java<'a>) -> Result<()>;
 
-struct Java<'a> {
+/// The tools, and the node that they talk to.
+pub(super) struct Java<'a> {
     tools: &'a Tools,
     bootstrap: String,
 }
 
-impl Java<'_> {
+impl<'a> Java<'a> {
+    pub(super) fn new(tools: &'a Tools, bootstrap: &str) -> Self {
+        let bootstrap = bootstrap.to_owned();
+        Self { tools, bootstrap }
+    }
+
     fn topics(&self) -> Result<()> {
         let class = format!("{TOOLS}.TopicCommand");
         let create = ["--create", "--topic", "made", "--partitions", "3"];
@@ -300,13 +304,15 @@ impl Java<'_> {
         Ok(())
     }
 
-    fn client(&self, class: &str, arguments: &[&str], input: &str) -> Result<String> {
+    /// Runs a tool against the node: what it prints; any complaint is a failure.
+    pub(super) fn client(&self, class: &str, arguments: &[&str], input: &str) -> Result<String> {
         let mut all = vec!["--bootstrap-server", self.bootstrap.as_str()];
         all.extend(arguments);
         self.run(class, &all, input)
     }
 
-    fn run(&self, class: &str, arguments: &[&str], input: &str) -> Result<String> {
+    /// Runs a tool.
+    pub(super) fn run(&self, class: &str, arguments: &[&str], input: &str) -> Result<String> {
         let mut process = self
             .command("120", class, arguments)
             .stderr(Stdio::piped())

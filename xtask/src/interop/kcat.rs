@@ -107,7 +107,7 @@ fn offsets(binary: &Path) -> Result<()> {
     node.stop()
 }
 
-fn kcat(bootstrap: &str, arguments: &[&str], input: &str) -> Result<String> {
+pub(super) fn kcat(bootstrap: &str, arguments: &[&str], input: &str) -> Result<String> {
     let mut process = Command::new("timeout")
         .args(["60", "kcat", "-b", bootstrap])
         .args(arguments)

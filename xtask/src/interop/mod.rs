@@ -1,5 +1,6 @@
 //! `cargo xtask interop`: stock clients and Apache Kafka's own tools against real nodes.
 
+mod groups;
 mod java;
 mod kcat;
 mod node;
@@ -39,12 +40,13 @@ impl Report {
 type Suite = fn(&Path, &Tools, &mut Report);
 
 /// The suites by name, in the order in which they run.
-const SUITES: [(&str, Suite); 6] = [
+const SUITES: [(&str, Suite); 7] = [
     ("kcat", kcat::suite),
     ("java", java::suite),
     ("directory", python::directory),
     ("differences", python::differences),
     ("kafka-python", python::kafka_python),
+    ("groups", groups::suite),
     ("librdkafka", python::librdkafka),
 ];
 

@@ -32,6 +32,21 @@ pub(super) fn kafka_python(binary: &Path, tools: &Tools, report: &mut Report) {
     suite("kafka_python.py", &arguments, tools, report);
 }
 
+/// Three members of a group of every usual client, through kills and restarts.
+pub(super) fn group_story(binary: &Path, tools: &Tools, report: &mut Report) {
+    let arguments = [
+        "--binary".as_ref(),
+        binary.as_os_str(),
+        "--kafka-libs".as_ref(),
+        tools.kafka_libs.as_os_str(),
+        "--go".as_ref(),
+        tools.go_members.as_os_str(),
+        "--javascript".as_ref(),
+        tools.javascript.as_os_str(),
+    ];
+    suite("groups/story.py", &arguments, tools, report);
+}
+
 /// A data directory that goes back and forth between Apache Kafka and highwater.
 pub(super) fn directory(binary: &Path, tools: &Tools, report: &mut Report) {
     with_kafka("directory.py", binary, tools, report);

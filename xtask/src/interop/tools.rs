@@ -1,6 +1,6 @@
 //! Installs what the suites need below `target/interop`, once.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
@@ -16,6 +16,10 @@ pub(super) struct Tools {
     pub(super) kafka_libs: PathBuf,
     /// The folder with a `kafka-python-VERSION` for each of [`KAFKA_PYTHONS`].
     pub(super) kafka_pythons: PathBuf,
+    /// The folder with the group members that are written in Go.
+    pub(super) go_members: PathBuf,
+    /// A `node_modules` folder with KafkaJS.
+    pub(super) javascript: PathBuf,
 }
 
 /// Versions of kafka-python, each in a folder of its own: `interop/kafka_python.py` runs them all.
@@ -38,10 +42,10 @@ impl Tools {
                 .arg(format!("-DoutputDirectory={}", kafka_libs.display())))?;
             std::fs::write(kafka_libs.join(".complete"), "")?;
         }
-        let environment = home.join("python");
+        let environment = home.join("python-clients");
         let python = environment.join("bin/python");
         if !environment.join(".complete").exists() {
-            step("installing confluent-kafka (PyPI)");
+            step("installing confluent-kafka, kafka-python and aiokafka (PyPI)");
             run(Command::new("python3")
                 .args(["-m", "venv"])
                 .arg(&environment))?;
@@ -52,6 +56,8 @@ impl Tools {
                 "--quiet",
                 "--upgrade",
                 "confluent-kafka",
+                "kafka-python",
+                "aiokafka",
             ]))?;
             std::fs::write(environment.join(".complete"), "")?;
         }
@@ -71,16 +77,57 @@ impl Tools {
         Ok(Self {
             python,
             kafka_libs,
+            go_members: go_members(&home)?,
+            javascript: kafkajs(&home)?,
             kafka_pythons: home,
         })
     }
 }
 
+/// Builds the members in `interop/groups/go`, with what the Go module proxy has.
+fn go_members(home: &Path) -> Result<PathBuf> {
+    let folder = home.join("go");
+    step("building the group members in Go");
+    std::fs::create_dir_all(&folder)?;
+    // Debian's Go is too old for these clients, so it is not installed from there.
+    let build = Command::new("go")
+        .args(["build", "-o"])
+        .arg(&folder)
+        .args(["./franz", "./sarama"])
+        .current_dir(tree::root().join("interop/groups/go"))
+        .output()
+        .context("cannot run go: Go 1.26 or newer is needed for the members in Go")?;
+    ensure!(
+        build.status.success(),
+        "the members in Go cannot be built:\n{}",
+        String::from_utf8_lossy(&build.stderr)
+    );
+    Ok(folder)
+}
+
+const KAFKAJS: &str = "kafkajs@2.2.4";
+
+fn kafkajs(home: &Path) -> Result<PathBuf> {
+    let folder = home.join("javascript");
+    if !folder.join(".complete").exists() {
+        step("installing KafkaJS (npm)");
+        std::fs::create_dir_all(&folder)?;
+        run(Command::new("npm")
+            .args(["install", "--silent", "--no-package-lock", "--prefix"])
+            .arg(&folder)
+            .arg(KAFKAJS))?;
+        std::fs::write(folder.join(".complete"), "")?;
+    }
+    Ok(folder.join("node_modules"))
+}
+
 /// Programs that come from Debian: what shows that one is there, and its package.
-const PACKAGES: [(&[&str], &str); 4] = [
+const PACKAGES: [(&[&str], &str); 6] = [
     (&["kcat", "-V"], "kcat"),
     (&["java", "-version"], "default-jre-headless"),
     (&["mvn", "-version"], "maven"),
+    (&["node", "--version"], "nodejs"),
+    (&["npm", "--version"], "npm"),
     (&["python3", "-m", "ensurepip", "--version"], "python3-venv"),
 ];
 
