@@ -34,6 +34,15 @@ fn trap_45_a_throttled_client_is_answered_first_and_then_not_read() {
     client.create_topic("t", PARTITIONS, &[]);
     let topic = client.topic("t");
 
+    // Until every log is open some partitions have errors to tell, and nothing waits.
+    let all_open = (0..5_000).any(|_| {
+        std::thread::sleep(Duration::from_millis(2));
+        let answer: FetchResponse = client.call(API_FETCH, 17, &wait_for_any(topic, 0));
+        let mut partitions = answer.responses.iter().flat_map(|it| &it.partitions);
+        partitions.all(|it| !it.error_code.is_error())
+    });
+    assert!(all_open);
+
     let mut waiting = node.connect();
     let request = wait_for_any(topic, 600_000);
     let waits = waiting.send(API_FETCH, 17, &request);
