@@ -6,7 +6,7 @@ use anyhow::{Context as _, anyhow, bail};
 use highwater_client::{Client, ClientError, Delivery, Producer, ProducerConfig, ProducerRecord};
 use highwater_types::PartitionIndex;
 use serde_json::json;
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 
 use super::{block_on, client_config};
 use crate::args::{Output, ProduceArgs};
@@ -57,32 +57,30 @@ async fn produce(args: &ProduceArgs, config: ProducerConfig) -> anyhow::Result<u
     let mut lines = read_lines();
     let mut unknown: VecDeque<Delivery> = VecDeque::new();
     let mut sent = 0;
-    let gathered = async {
+    let first = Notify::new();
+    let mut is_interrupted = false;
+    let done = async {
         loop {
             tokio::select! {
                 biased;
+                () = first.notified(), if !is_interrupted => {
+                    // What was read before is still sent.
+                    lines.close();
+                    is_interrupted = true;
+                }
                 Some(fate) = oldest(&mut unknown) => {
                     fate.map_err(|why| lost(why, sent))?;
                     sent += 1;
                 }
                 line = lines.recv(), if unknown.len() < UNKNOWN_MAX => {
-                    let Some(line) = line else { return anyhow::Ok(()) };
+                    let Some(line) = line else { break };
                     let line = line.context("cannot read standard input")?;
                     let delivery = producer.send(record(args, &line)).await;
                     unknown.push_back(delivery.map_err(|why| lost(why, sent))?);
                 }
             }
         }
-    };
-    let is_interrupted = tokio::select! {
-        done = gathered => done.map(|()| false)?,
-        heard = tokio::signal::ctrl_c() => {
-            heard.context("cannot listen for Ctrl-C")?;
-            true
-        }
-    };
-    // Nothing lingers once the input has ended.
-    let flushed = async {
+        // Nothing lingers once the input has ended.
         producer.flush().await;
         while let Some(fate) = oldest(&mut unknown).await {
             fate.map_err(|why| lost(why, sent))?;
@@ -91,10 +89,17 @@ async fn produce(args: &ProduceArgs, config: ProducerConfig) -> anyhow::Result<u
         producer.close(limit).await?;
         anyhow::Ok(())
     };
+    let twice = async {
+        tokio::signal::ctrl_c().await?;
+        first.notify_one();
+        tokio::signal::ctrl_c().await
+    };
     tokio::select! {
-        done = flushed => done?,
-        // The second one, where the first ended the input.
-        _ = tokio::signal::ctrl_c() => bail!("stopped by Ctrl-C before all was acknowledged"),
+        done = done => done?,
+        heard = twice => {
+            heard.context("cannot listen for Ctrl-C")?;
+            bail!("stopped by Ctrl-C before all was acknowledged");
+        }
     }
     if is_interrupted {
         bail!(
