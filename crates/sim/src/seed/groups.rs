@@ -110,10 +110,18 @@ impl Groups {
             config.instance_id = Some(format!("i{}", self.next_instance));
             self.next_instance += 1;
         }
-        self.add(world, plan, config);
+        let count = usize::try_from(plan.between(1, self.topics.len() as u64)).unwrap_or(1);
+        let topics: Vec<TopicName> = self.topics.iter().take(count).cloned().collect();
+        self.add(world, plan, config, &topics);
     }
 
-    fn add(&mut self, world: &mut World, plan: &mut Random, config: MemberConfig) {
+    fn add(
+        &mut self,
+        world: &mut World,
+        plan: &mut Random,
+        config: MemberConfig,
+        topics: &[TopicName],
+    ) {
         let versions = if config.instance_id.is_some() {
             *plan.pick(&[MemberVersions::NEWEST, MemberVersions::STATIC])
         } else {
@@ -126,24 +134,24 @@ impl Groups {
         };
         let commits = Millis::new(plan.between(50, 1500));
         let polls = Millis::new(plan.between(20, 300));
-        let count = usize::try_from(plan.between(1, self.topics.len() as u64)).unwrap_or(1);
-        let topics: Vec<TopicName> = self.topics.iter().take(count).cloned().collect();
         let load = MemberLoad::new(config, versions, Some(Habits::new(commits, polls)));
         let id = ClientId(self.next_member);
         self.next_member += 1;
-        world.add_member(id, load, &topics);
+        world.add_member(id, load, topics);
     }
 
     /// A process dies; often another one takes its place, with its instance id if it has one.
     fn kill(&mut self, world: &mut World, plan: &mut Random, id: ClientId) {
-        let Some(config) = world.member(id).map(|load| load.config.clone()) else {
+        let Some(load) = world.member(id) else {
             return;
         };
+        let (config, topics) = (load.config.clone(), load.topics.iter().cloned());
+        let topics: Vec<TopicName> = topics.collect();
         world.tell(format!("member {}: killed", id.0));
         world.kill_member(id);
         if plan.percent(60) {
             world.run_for(Millis::new(plan.between(0, 3000)));
-            self.add(world, plan, config);
+            self.add(world, plan, config, &topics);
         }
     }
 }

@@ -6,13 +6,16 @@ use highwater_disk::Disk as _;
 use highwater_log::checkpoint::OffsetCheckpoint;
 use highwater_log::checkpoint::offsets::HIGH_WATERMARK_FILE;
 use highwater_node::{Input, MachineId};
-use highwater_types::{Millis, NodeId};
+use highwater_types::{Millis, Mono, NodeId};
 
 use super::World;
 use super::node::Peer;
 
 /// How long a graceful stop may take.
 const STOP_PATIENCE: Millis = Millis::new(60_000);
+
+/// A group that is never left alone comes to nothing: each step that it takes is a record.
+const RELOAD_PAUSE: Millis = Millis::new(3000);
 
 /// How a process ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +35,9 @@ pub(crate) struct ReloadAt {
     pub(crate) node: NodeId,
     /// When the groups' log holds so many records.
     pub(crate) records: u64,
-    /// Again with each record that follows.
+    /// No sooner than then.
+    pub(crate) not_before: Mono,
+    /// Again with the first record that comes after [`RELOAD_PAUSE`].
     pub(crate) every: bool,
     /// How it ends.
     pub(crate) how: ProcessEnd,
@@ -41,8 +46,11 @@ pub(crate) struct ReloadAt {
 impl World {
     /// Ends and starts a process, if that is due.
     pub(super) fn reload_if_due(&mut self) {
-        let records = self.checker.groups.records();
-        let Some(at) = self.reload_at.take_if(|it| it.records <= records) else {
+        let (now, records) = (self.now(), self.checker.groups.records());
+        let Some(at) = self
+            .reload_at
+            .take_if(|it| it.records <= records && it.not_before <= now)
+        else {
             return;
         };
         if !self.serves(at.node) {
@@ -57,6 +65,7 @@ impl World {
         self.start(at.node);
         self.reload_at = at.every.then(|| ReloadAt {
             records: self.checker.groups.records() + 1,
+            not_before: now.plus(RELOAD_PAUSE),
             ..at
         });
     }

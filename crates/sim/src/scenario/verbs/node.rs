@@ -71,8 +71,8 @@ pub(super) fn jobs(world: &mut World, command: &Command) -> Result<(), ScriptErr
 }
 
 /// `reload-at 5 crash|power-off|stop [every=yes]`: once the groups' log has five records, the
-/// process ends and starts by itself, whatever goes on then; with `every` after each later record
-/// again.
+/// process ends and starts by itself, whatever goes on then; with `every` again after
+/// the first record that comes three seconds later.
 pub(super) fn reload_at(world: &mut World, command: &Command) -> Result<(), ScriptError> {
     let records = command.word(0, "a count of records")?.parse();
     let records = records.map_err(|_| ScriptError("reload-at: a count of records".into()))?;
@@ -85,6 +85,7 @@ pub(super) fn reload_at(world: &mut World, command: &Command) -> Result<(), Scri
     world.reload_at = Some(ReloadAt {
         node: NODE,
         records,
+        not_before: world.now(),
         every: command.setting("every", "no".to_owned())? == "yes",
         how,
     });
