@@ -222,7 +222,7 @@ class Chance:
             self.ask(pair, random, 75, asked)
 
     def describe_configs(self, pair):
-        """Kinds (8 are loggers, which highwater has none of), names, keys, what else is to be told."""
+        """Kinds (8: loggers, which highwater has none of), names, keys, what else is to be told."""
         random = Random(17)
         keys = ["retention.ms", "cleanup.policy", "nope", "", "num.partitions", "broker.id"]
         for _ in range(250):

@@ -349,8 +349,8 @@ def main():
                 if any(it.failure for it in kinds):
                     print(f"{name}:\n{text[-6000:]}", file=sys.stderr)
     for client in kinds:
-        outcome = f"FAILED group of {client.name}" if client.failure else f"ok group of {client.name}"
-        print(outcome)
+        outcome = "FAILED" if client.failure else "ok"
+        print(f"{outcome} group of {client.name}")
         if client.failure:
             print(f"        {client.failure}")
     failed = sum(it.failure is not None for it in kinds)

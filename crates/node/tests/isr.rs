@@ -73,7 +73,10 @@ fn a_follower_that_does_not_fetch_leaves_the_isr_once_the_controller_says_so() {
     let (at, request) = asked(&mut world);
     assert_eq!(request.topics[0].topic_id, topic.uuid());
     let isr = &request.topics[0].partitions[0].new_isr_with_epochs;
-    assert_eq!(isr.iter().map(|it| it.broker_id).collect::<Vec<_>>(), [NODE]);
+    assert_eq!(
+        isr.iter().map(|it| it.broker_id).collect::<Vec<_>>(),
+        [NODE]
+    );
     assert!(world.has_event("isr-wanted t-0 1: 2 lags (leo=0 of 1, behind for "));
     assert_eq!(world.offsets("t", 0)[1], 0, "not before it is committed");
     assert!(world.receive_produce(conn).is_none());

@@ -168,7 +168,13 @@ impl Groups<'_> {
     fn formatter(&self) -> Result<()> {
         let class = format!("{TOOLS}.consumer.ConsoleConsumer");
         let mut arguments = vec!["--topic", "__consumer_offsets", "--from-beginning"];
-        arguments.extend(["--timeout-ms", "20000", "--max-messages", "9", "--formatter"]);
+        arguments.extend([
+            "--timeout-ms",
+            "20000",
+            "--max-messages",
+            "9",
+            "--formatter",
+        ]);
         let formatter = format!("{TOOLS}.consumer.OffsetsMessageFormatter");
         arguments.push(&formatter);
         let told = self.java.client(&class, &arguments, "")?;

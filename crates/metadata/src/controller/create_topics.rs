@@ -680,7 +680,11 @@ mod tests {
             ..topic("null")
         };
         let code = refusal(&mut cluster, null).0;
-        assert_eq!(code, ErrorCode::INVALID_CONFIG.raw(), "null is told all the same");
+        assert_eq!(
+            code,
+            ErrorCode::INVALID_CONFIG.raw(),
+            "null is told all the same"
+        );
         let outcomes = cluster.create_topics(vec![twice], false);
         assert!(outcomes[0].result.is_ok(), "{outcomes:?}");
     }

@@ -240,6 +240,17 @@ fn an_answer_whose_text_fits_no_field_is_an_unexpected_error() {
             .collect();
         assert_eq!(rows, [(-1, false), (-1, false)], "{kind:?} v{version}");
     }
+    assert!(!could_not_encode(&host));
+    assert!(host.control.is_serving());
+}
+
+/// The same of DescribeConfigs.
+#[test]
+fn a_config_resource_whose_name_fits_no_text_is_an_unexpected_error() {
+    let config = config("");
+    let dirs = formatted(&config);
+    let mut host = Host::serving(&config, &dirs);
+    let long = "x".repeat(0x7fff);
     let resource = |name: &str| DescribeConfigsResource {
         resource_type: 4,
         resource_name: name.to_owned(),
@@ -258,13 +269,14 @@ fn an_answer_whose_text_fits_no_field_is_an_unexpected_error() {
         .map(|it| it.error_code.raw())
         .collect();
     assert_eq!(codes, [-1, -1]);
-    assert!(
-        !host
-            .events
-            .iter()
-            .any(|it| it.contains("could not be encoded"))
-    );
-    assert!(host.control.is_serving());
+    assert!(!could_not_encode(&host));
+}
+
+fn could_not_encode(host: &Host) -> bool {
+    let events = host.events.iter();
+    events
+        .into_iter()
+        .any(|it| it.contains("could not be encoded"))
 }
 
 /// A flush that hangs holds back what depends on it, and the tell of directories goes through.

@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use highwater_replication::{FlushPolicy, Output};
 use highwater_types::{BrokerEpoch, ErrorCode, Millis, NodeId};
 use proptest::prelude::*;
@@ -8,8 +10,8 @@ use crate::story::{NEVER, SELF, Story, config};
 /// followers that really hold what they say.
 struct Cluster {
     leader: Story,
-    /// What nodes 2 and 3 hold.
-    held: [i64; 2],
+    /// What each follower holds.
+    held: BTreeMap<i32, i64>,
     isr: Vec<i32>,
     partition_epoch: i32,
     /// Proposals on their way: the partition epoch that they start from, and the ISR.
@@ -25,7 +27,7 @@ impl Cluster {
         leader.metadata(SELF, (1, 0), &[1, 2, 3], &[1, 2, 3]);
         Self {
             leader,
-            held: [0, 0],
+            held: BTreeMap::from([(2, 0), (3, 0)]),
             isr: vec![1, 2, 3],
             partition_epoch: 0,
             asked: Vec::new(),
@@ -41,6 +43,10 @@ impl Cluster {
                 self.asked.push((it.partition_epoch.raw(), isr.collect()));
             }
         }
+    }
+
+    fn held(&self, follower: i32) -> i64 {
+        self.held.get(&follower).copied().unwrap_or_default()
     }
 
     /// The controller takes one proposal; `heard` tells whether its answer arrives.
@@ -69,7 +75,7 @@ impl Cluster {
     fn check(&self) {
         let high_watermark = self.leader.replica.high_watermark().raw();
         for node in self.isr.iter().filter(|node| **node != SELF) {
-            let held = self.held[usize::from(*node == 3)];
+            let held = self.held(*node);
             assert!(
                 held >= high_watermark,
                 "{node} of ISR {:?} holds {held}, the high watermark is {high_watermark}",
@@ -89,7 +95,7 @@ proptest! {
         let mut cluster = Cluster::new();
         let mut log_end = 0;
         for (what, amount, coin) in steps {
-            let at = usize::from(coin);
+            let follower = if coin { 3 } else { 2 };
             match what {
                 0 => {
                     log_end += amount;
@@ -97,15 +103,16 @@ proptest! {
                 }
                 1 | 2 => {
                     // What was copied is acknowledged by the next fetch only.
-                    let fetched = cluster.leader.fetch_outputs(if coin { 3 } else { 2 }, 1, cluster.held[at]);
+                    let held = cluster.held(follower);
+                    let fetched = cluster.leader.fetch_outputs(follower, 1, held);
                     cluster.note(fetched);
-                    cluster.held[at] = (cluster.held[at] + amount).min(log_end);
+                    cluster.held.insert(follower, (held + amount).min(log_end));
                 }
                 3 => {
                     let outputs = cluster.leader.lag_outputs(amount.unsigned_abs() * 4_000);
                     cluster.note(outputs);
                 }
-                4 | 5 => cluster.decide(amount.unsigned_abs() as usize, coin),
+                4 | 5 => cluster.decide(usize::try_from(amount).expect("small"), coin),
                 _ => {
                     if !cluster.told.is_empty() {
                         let (partition_epoch, isr) = cluster.told.remove(0);
