@@ -202,7 +202,7 @@ fn i_24_an_owner_beside_one_whose_session_is_over_is_right() {
 #[test]
 fn i_24_another_assignment_than_the_log_has_is_missed() {
     let mut world = two_members();
-    let mut checker = std::mem::take(&mut world.checker);
+    let checker = std::mem::take(&mut world.checker);
     let member = world.member(ClientId(11)).expect("a member");
     let identity = member.member.identity().expect("in a generation");
     let of = super::Assignment {
