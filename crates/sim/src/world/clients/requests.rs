@@ -41,7 +41,7 @@ pub(crate) enum Purpose {
     /// A call of a member of a group.
     MemberCall(CallId),
     /// To commit offsets of a group.
-    Commit(SentCommit),
+    Commit(Box<SentCommit>),
     /// To learn committed offsets.
     OffsetFetch(SentOffsetFetch),
     /// To learn an offset.

@@ -106,7 +106,7 @@ impl World {
         let (request, version_max) = commit_request(group, identity, &marked, &ids);
         self.checker.groups.is_committed(&commit);
         let version = version.min(version_max);
-        let purpose = Purpose::Commit(commit);
+        let purpose = Purpose::Commit(Box::new(commit));
         self.ask(from, &request.into(), version, purpose).is_ok()
     }
 
