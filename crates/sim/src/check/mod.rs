@@ -256,7 +256,8 @@ impl Checker {
         if returns.is_some() {
             self.history.holds(key.1, &stored);
             if !self.groups.is_damaged {
-                // What lies about damage is taken for damage too, and which of it differs by opening.
+                // What lies about damage is taken for damage too, and each opening may draw the
+                // line elsewhere.
                 self.groups.holds(name, &stored);
             }
         }

@@ -77,7 +77,10 @@ impl GroupLog {
         partition: &TopicPartition,
         from: Offset,
     ) -> Vec<Option<&StoredOffset>> {
-        let of = |record: &'_ GroupRecord| matches!(record, GroupRecord::Offset(it, at, _) if it == group && at == partition);
+        let of = |record: &GroupRecord| match record {
+            GroupRecord::Offset(it, at, _) => it == group && at == partition,
+            GroupRecord::Group(..) | GroupRecord::Other => false,
+        };
         let before = self.records.range(..from).rev();
         let first = before.map(|(_, it)| it).find(|it| of(it));
         let later = self.records.range(from..).map(|(_, it)| it);
