@@ -670,6 +670,11 @@ mod tests {
                 outcome.name
             );
         }
+    }
+
+    #[test]
+    fn the_last_of_a_config_named_twice_counts() {
+        let mut cluster = Cluster::new(1);
         let last = |value: &str| ("retention.ms".to_owned(), Some(value.to_owned()));
         let twice = CreateTopic {
             configs: vec![last("-7"), last("1000")],
