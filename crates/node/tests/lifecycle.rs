@@ -149,7 +149,7 @@ fn checkpoints_are_written_at_intervals_and_only_after_changes() {
 
 fn highwater_node_deadline(
     shard: &highwater_node::Shard<highwater_disk::MemDisk>,
-) -> Option<highwater_types::Mono> {
+) -> Option<Mono> {
     highwater_node::Machine::next_deadline(shard)
 }
 
