@@ -147,9 +147,7 @@ fn checkpoints_are_written_at_intervals_and_only_after_changes() {
     );
 }
 
-fn highwater_node_deadline(
-    shard: &highwater_node::Shard<highwater_disk::MemDisk>,
-) -> Option<Mono> {
+fn highwater_node_deadline(shard: &highwater_node::Shard<highwater_disk::MemDisk>) -> Option<Mono> {
     highwater_node::Machine::next_deadline(shard)
 }
 
