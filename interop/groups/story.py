@@ -319,7 +319,12 @@ def clients(options):
         java += ["--session-timeout", "6000", "--reset-policy", "earliest"]
         found.append(Client("VerifiableConsumer", java, verifiable))
     if options.go:
-        for name, strategy in [("franz", "eager"), ("franz", "cooperative"), ("sarama", "eager")]:
+        for name, strategy in [
+            ("franz", "eager"),
+            ("franz", "cooperative"),
+            ("sarama", "eager"),
+            ("sarama", "newest"),
+        ]:
             program = str(pathlib.Path(options.go) / name)
             found.append(Client(f"{name} {strategy}", [program, *told, strategy]))
     if options.javascript:

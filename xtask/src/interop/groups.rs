@@ -13,6 +13,7 @@ use super::{Report, kcat, python};
 /// The story of `interop/groups/story.py`, then tools on a node of their own.
 pub(super) fn suite(binary: &Path, tools: &Tools, report: &mut Report) {
     python::group_story(binary, tools, report);
+    python::old_confluent(binary, tools, report);
     let Ok(folder) = tempfile::tempdir() else {
         return report.case(
             "groups: a temporary directory",

@@ -47,6 +47,17 @@ pub(super) fn group_story(binary: &Path, tools: &Tools, report: &mut Report) {
     suite("groups/story.py", &arguments, tools, report);
 }
 
+/// The confluent-kafka of case C-10.
+pub(super) fn old_confluent(binary: &Path, tools: &Tools, report: &mut Report) {
+    let arguments = [
+        "--binary".as_ref(),
+        binary.as_os_str(),
+        "--package".as_ref(),
+        tools.old_confluent.as_os_str(),
+    ];
+    suite("old_confluent.py", &arguments, tools, report);
+}
+
 /// A data directory that goes back and forth between Apache Kafka and highwater.
 pub(super) fn directory(binary: &Path, tools: &Tools, report: &mut Report) {
     with_kafka("directory.py", binary, tools, report);

@@ -16,6 +16,8 @@ pub(super) struct Tools {
     pub(super) kafka_libs: PathBuf,
     /// The folder with a `kafka-python-VERSION` for each of [`KAFKA_PYTHONS`].
     pub(super) kafka_pythons: PathBuf,
+    /// The folder with the confluent-kafka of case C-10.
+    pub(super) old_confluent: PathBuf,
     /// The folder with the group members that are written in Go.
     pub(super) go_members: PathBuf,
     /// A `node_modules` folder with KafkaJS.
@@ -24,6 +26,9 @@ pub(super) struct Tools {
 
 /// Versions of kafka-python, each in a folder of its own: `interop/kafka_python.py` runs them all.
 const KAFKA_PYTHONS: [&str; 4] = ["2.0.2", "2.1.2", "2.3.0", "3.0.12"];
+
+/// The confluent-kafka whose librdkafka sends Fetch v12 unasked (case C-10).
+const OLD_CONFLUENT: &str = "2.6.0";
 
 impl Tools {
     /// Installs whatever is missing.
@@ -62,26 +67,33 @@ impl Tools {
             std::fs::write(environment.join(".complete"), "")?;
         }
         for version in KAFKA_PYTHONS {
-            let folder = home.join(format!("kafka-python-{version}"));
-            if folder.join(".complete").exists() {
-                continue;
-            }
-            step(&format!("installing kafka-python {version} (PyPI)"));
-            run(Command::new(&python)
-                .args(["-m", "pip", "install", "--quiet", "--no-deps", "--upgrade"])
-                .arg("--target")
-                .arg(&folder)
-                .arg(format!("kafka-python=={version}")))?;
-            std::fs::write(folder.join(".complete"), "")?;
+            package(&home, &python, "kafka-python", version)?;
         }
+        let old_confluent = package(&home, &python, "confluent-kafka", OLD_CONFLUENT)?;
         Ok(Self {
             python,
             kafka_libs,
+            old_confluent,
             go_members: go_members(&home)?,
             javascript: kafkajs(&home)?,
             kafka_pythons: home,
         })
     }
+}
+
+/// Installs one version of a package from PyPI into a folder of its own.
+fn package(home: &Path, python: &Path, name: &str, version: &str) -> Result<PathBuf> {
+    let folder = home.join(format!("{name}-{version}"));
+    if !folder.join(".complete").exists() {
+        step(&format!("installing {name} {version} (PyPI)"));
+        run(Command::new(python)
+            .args(["-m", "pip", "install", "--quiet", "--no-deps", "--upgrade"])
+            .arg("--target")
+            .arg(&folder)
+            .arg(format!("{name}=={version}")))?;
+        std::fs::write(folder.join(".complete"), "")?;
+    }
+    Ok(folder)
 }
 
 /// Builds the members in `interop/groups/go`, with what the Go module proxy has.

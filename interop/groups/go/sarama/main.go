@@ -46,7 +46,10 @@ func (h handler) ConsumeClaim(session sarama.ConsumerGroupSession, claim sarama.
 func main() {
 	member, ctx := tell.New()
 	config := sarama.NewConfig()
-	config.Version = sarama.V4_1_0_0
+	// Its default version is what most programs run with (C-11).
+	if member.Strategy == "newest" {
+		config.Version = sarama.MaxVersion
+	}
 	config.Consumer.Offsets.Initial = sarama.OffsetOldest
 	config.Consumer.Offsets.AutoCommit.Enable = false
 	config.Consumer.Group.Session.Timeout = 6 * time.Second
