@@ -166,7 +166,12 @@ impl<F> PartitionRead<F> {
         let most = budget.bytes.min(u64::from(max_bytes)).max(least);
         if most < self.first_batch_bytes {
             self.records = None;
-            self.aborted = self.aborted.take().map(|_| Vec::new());
+            // As in Kafka, which finds a part of a batch, gives it away and leaves no list.
+            self.aborted = self
+                .aborted
+                .take()
+                .filter(|_| most == 0)
+                .map(|_| Vec::new());
             self.more = true;
             return;
         }
@@ -306,12 +311,12 @@ impl<D: Disk> ReadContext<'_, D> {
         let end = read_end(online, reader);
         let log = &mut online.log;
         read.log_start_offset = log.log_start_offset();
-        if reader == Reader::Committed {
-            read.aborted = Some(Vec::new());
-        }
         if let Some(diverging) = diverges(log, position)? {
             read.diverging = Some(diverging);
             return Ok(read);
+        }
+        if reader == Reader::Committed {
+            read.aborted = Some(Vec::new());
         }
         if position.offset < log.log_start_offset() || position.offset > log.log_end_offset() {
             return Err(Refusal::from(ErrorCode::OFFSET_OUT_OF_RANGE));
@@ -331,6 +336,10 @@ impl<D: Disk> ReadContext<'_, D> {
         };
         read.more = local.more;
         let Some(region) = local.region else {
+            if local.first_batch_bytes > 0 {
+                // As in `fit`.
+                read.aborted = None;
+            }
             return Ok(read);
         };
         if reader == Reader::Committed {
