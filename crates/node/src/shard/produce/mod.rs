@@ -102,7 +102,7 @@ pub struct AppendRow {
     pub(crate) records: Bytes,
 }
 
-/// An append on its way to the log. It may be held at any [`Stage`]; the event that it waits for
+/// An append on its way to the log. It may be held at any `Stage`; the event that it waits for
 /// lets it go on from there.
 #[derive(Clone, Debug)]
 pub struct HeldAppend {
