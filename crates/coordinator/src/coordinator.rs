@@ -1,7 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use highwater_types::{Mono, Now, Offset, ProducerEpoch, ProducerId, TopicId, TopicName};
+use highwater_types::{Mono, Now, Offset, ProducerId, TopicId, TopicName};
 
 use crate::appender::Appender;
 use crate::group::Group;
@@ -97,16 +97,14 @@ impl Coordinator {
         load::replay(self, at, key, value)
     }
 
-    /// Loading: the end of a transaction, from a control batch whose exclusive end is `end`.
+    /// Loading: the end of a transaction, from a control batch whose exclusive end is `end`. There
+    /// is one open transaction for a producer id, so its epoch fences nothing here.
     pub fn replay_transaction_end(
         &mut self,
         producer_id: ProducerId,
-        producer_epoch: ProducerEpoch,
         committed: bool,
         end: Offset,
     ) {
-        // The epoch fences nothing here: there is one open transaction for a producer id.
-        let _ = producer_epoch;
         load::replay_transaction_end(self, producer_id, committed, end);
     }
 

@@ -1,7 +1,7 @@
 //! The interface between a node's machines and whoever drives them.
 
+use core::net::IpAddr;
 use std::fmt;
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;

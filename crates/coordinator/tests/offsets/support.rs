@@ -125,8 +125,8 @@ pub(crate) fn replay_entry(coordinator: &mut Coordinator, offset: Offset, entry:
             producer_id,
             committed,
         } => {
-            let (epoch, end) = (ProducerEpoch::new(0), offset.next());
-            coordinator.replay_transaction_end(*producer_id, epoch, *committed, end);
+            let end = offset.next();
+            coordinator.replay_transaction_end(*producer_id, *committed, end);
         }
     }
 }

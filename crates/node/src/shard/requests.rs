@@ -1,7 +1,7 @@
 //! Every request of a client but Produce, and the answers of the controller.
 
+use core::net::IpAddr;
 use std::collections::BTreeMap;
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;

@@ -125,7 +125,6 @@ impl LoadedBatch {
                 if let Some(marker) = marker {
                     coordinator.replay_transaction_end(
                         header.producer_id,
-                        header.producer_epoch,
                         marker.committed,
                         header.next_offset(),
                     );
