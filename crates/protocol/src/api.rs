@@ -3,8 +3,9 @@ use std::fmt;
 use crate::messages::{
     AllocateProducerIdsRequest, AlterPartitionRequest, ApiVersionsRequest,
     AssignReplicasToDirsRequest, BrokerHeartbeatRequest, BrokerRegistrationRequest,
-    CreateTopicsRequest, DeleteGroupsRequest, DeleteTopicsRequest, DescribeClusterRequest,
-    DescribeConfigsRequest, DescribeGroupsRequest, DescribeTopicPartitionsRequest, FetchRequest,
+    ControllerRegistrationRequest, CreateTopicsRequest, DeleteGroupsRequest, DeleteTopicsRequest,
+    DescribeClusterRequest, DescribeConfigsRequest, DescribeGroupsRequest, DescribeQuorumRequest,
+    DescribeTopicPartitionsRequest, EnvelopeRequest, FetchRequest, FetchSnapshotRequest,
     FindCoordinatorRequest, HeartbeatRequest, InitProducerIdRequest, JoinGroupRequest,
     LeaveGroupRequest, ListGroupsRequest, ListOffsetsRequest, MetadataRequest, OffsetCommitRequest,
     OffsetDeleteRequest, OffsetFetchRequest, OffsetForLeaderEpochRequest, ProduceRequest,
@@ -103,11 +104,15 @@ api_keys! {
     DescribeConfigs 32 DescribeConfigsRequest;
     DeleteGroups 42 DeleteGroupsRequest;
     OffsetDelete 47 OffsetDeleteRequest;
+    DescribeQuorum 55 DescribeQuorumRequest;
     AlterPartition 56 AlterPartitionRequest;
+    Envelope 58 EnvelopeRequest;
+    FetchSnapshot 59 FetchSnapshotRequest;
     DescribeCluster 60 DescribeClusterRequest;
     BrokerRegistration 62 BrokerRegistrationRequest;
     BrokerHeartbeat 63 BrokerHeartbeatRequest;
     AllocateProducerIds 67 AllocateProducerIdsRequest;
+    ControllerRegistration 70 ControllerRegistrationRequest;
     AssignReplicasToDirs 73 AssignReplicasToDirsRequest;
     DescribeTopicPartitions 75 DescribeTopicPartitionsRequest;
 }
@@ -157,10 +162,13 @@ const BROKER: &[ApiVersionRange] = &[
 ];
 
 const CONTROLLER: &[ApiVersionRange] = &[
+    range(ApiKey::Fetch, 4, 18),
     range(ApiKey::ApiVersions, 0, 5),
     range(ApiKey::CreateTopics, 2, 7),
     range(ApiKey::DeleteTopics, 1, 6),
+    range(ApiKey::DescribeQuorum, 0, 2),
     range(ApiKey::AlterPartition, 2, 3),
+    range(ApiKey::FetchSnapshot, 0, 1),
     range(ApiKey::BrokerRegistration, 0, 4),
     range(ApiKey::BrokerHeartbeat, 0, 2),
     range(ApiKey::AllocateProducerIds, 0, 0),
@@ -211,10 +219,13 @@ mod tests {
         ];
         assert_eq!(told(ListenerKind::Broker), broker);
         let controller = [
+            (1, 4, 18),
             (18, 0, 5),
             (19, 2, 7),
             (20, 1, 6),
+            (55, 0, 2),
             (56, 2, 3),
+            (59, 0, 1),
             (62, 0, 4),
             (63, 0, 2),
             (67, 0, 0),

@@ -5,8 +5,9 @@ use crate::fetch_view::FetchView;
 use crate::messages::{
     AllocateProducerIdsRequest, AlterPartitionRequest, ApiVersionsRequest,
     AssignReplicasToDirsRequest, BrokerHeartbeatRequest, BrokerRegistrationRequest,
-    CreateTopicsRequest, DeleteGroupsRequest, DeleteTopicsRequest, DescribeClusterRequest,
-    DescribeConfigsRequest, DescribeGroupsRequest, DescribeTopicPartitionsRequest, FetchRequest,
+    ControllerRegistrationRequest, CreateTopicsRequest, DeleteGroupsRequest, DeleteTopicsRequest,
+    DescribeClusterRequest, DescribeConfigsRequest, DescribeGroupsRequest, DescribeQuorumRequest,
+    DescribeTopicPartitionsRequest, EnvelopeRequest, FetchRequest, FetchSnapshotRequest,
     FindCoordinatorRequest, HeartbeatRequest, InitProducerIdRequest, JoinGroupRequest,
     LeaveGroupRequest, ListGroupsRequest, ListOffsetsRequest, MetadataRequest, OffsetCommitRequest,
     OffsetDeleteRequest, OffsetFetchRequest, OffsetForLeaderEpochRequest, ProduceRequest,
@@ -111,11 +112,15 @@ requests! {
     DescribeConfigs(DescribeConfigsRequest);
     DeleteGroups(DeleteGroupsRequest);
     OffsetDelete(OffsetDeleteRequest);
+    DescribeQuorum(DescribeQuorumRequest);
     AlterPartition(AlterPartitionRequest);
+    Envelope(EnvelopeRequest);
+    FetchSnapshot(FetchSnapshotRequest);
     DescribeCluster(DescribeClusterRequest);
     BrokerRegistration(BrokerRegistrationRequest);
     BrokerHeartbeat(BrokerHeartbeatRequest);
     AllocateProducerIds(AllocateProducerIdsRequest);
+    ControllerRegistration(ControllerRegistrationRequest);
     AssignReplicasToDirs(AssignReplicasToDirsRequest);
     DescribeTopicPartitions(DescribeTopicPartitionsRequest);
 }

@@ -4,9 +4,10 @@ use crate::api::ApiKey;
 use crate::messages::{
     AllocateProducerIdsResponse, AlterPartitionResponse, ApiVersionsResponse,
     AssignReplicasToDirsResponse, BrokerHeartbeatResponse, BrokerRegistrationResponse,
-    CreateTopicsResponse, DeleteGroupsResponse, DeleteTopicsResponse, DescribeClusterResponse,
-    DescribeConfigsResponse, DescribeGroupsResponse, DescribeTopicPartitionsResponse,
-    FetchResponse, FindCoordinatorResponse, HeartbeatResponse, InitProducerIdResponse,
+    ControllerRegistrationResponse, CreateTopicsResponse, DeleteGroupsResponse,
+    DeleteTopicsResponse, DescribeClusterResponse, DescribeConfigsResponse, DescribeGroupsResponse,
+    DescribeQuorumResponse, DescribeTopicPartitionsResponse, EnvelopeResponse, FetchResponse,
+    FetchSnapshotResponse, FindCoordinatorResponse, HeartbeatResponse, InitProducerIdResponse,
     JoinGroupResponse, LeaveGroupResponse, ListGroupsResponse, ListOffsetsResponse,
     MetadataResponse, OffsetCommitResponse, OffsetDeleteResponse, OffsetFetchResponse,
     OffsetForLeaderEpochResponse, ProduceResponse, SyncGroupResponse,
@@ -86,11 +87,15 @@ responses! {
     DescribeConfigs(DescribeConfigsResponse);
     DeleteGroups(DeleteGroupsResponse);
     OffsetDelete(OffsetDeleteResponse);
+    DescribeQuorum(DescribeQuorumResponse);
     AlterPartition(AlterPartitionResponse);
+    Envelope(EnvelopeResponse);
+    FetchSnapshot(FetchSnapshotResponse);
     DescribeCluster(DescribeClusterResponse);
     BrokerRegistration(BrokerRegistrationResponse);
     BrokerHeartbeat(BrokerHeartbeatResponse);
     AllocateProducerIds(AllocateProducerIdsResponse);
+    ControllerRegistration(ControllerRegistrationResponse);
     AssignReplicasToDirs(AssignReplicasToDirsResponse);
     DescribeTopicPartitions(DescribeTopicPartitionsResponse);
 }

@@ -14,8 +14,11 @@ pub mod broker_heartbeat_request;
 pub mod broker_heartbeat_response;
 pub mod broker_registration_request;
 pub mod broker_registration_response;
+pub mod controller_registration_request;
+pub mod controller_registration_response;
 pub mod create_topics_request;
 pub mod create_topics_response;
+pub mod default_principal_data;
 pub mod delete_groups_request;
 pub mod delete_groups_response;
 pub mod delete_topics_request;
@@ -26,10 +29,16 @@ pub mod describe_configs_request;
 pub mod describe_configs_response;
 pub mod describe_groups_request;
 pub mod describe_groups_response;
+pub mod describe_quorum_request;
+pub mod describe_quorum_response;
 pub mod describe_topic_partitions_request;
 pub mod describe_topic_partitions_response;
+pub mod envelope_request;
+pub mod envelope_response;
 pub mod fetch_request;
 pub mod fetch_response;
+pub mod fetch_snapshot_request;
+pub mod fetch_snapshot_response;
 pub mod find_coordinator_request;
 pub mod find_coordinator_response;
 pub mod heartbeat_request;
@@ -73,18 +82,24 @@ pub use self::{
     broker_heartbeat_response::BrokerHeartbeatResponse,
     broker_registration_request::BrokerRegistrationRequest,
     broker_registration_response::BrokerRegistrationResponse,
+    controller_registration_request::ControllerRegistrationRequest,
+    controller_registration_response::ControllerRegistrationResponse,
     create_topics_request::CreateTopicsRequest, create_topics_response::CreateTopicsResponse,
-    delete_groups_request::DeleteGroupsRequest, delete_groups_response::DeleteGroupsResponse,
-    delete_topics_request::DeleteTopicsRequest, delete_topics_response::DeleteTopicsResponse,
-    describe_cluster_request::DescribeClusterRequest,
+    default_principal_data::DefaultPrincipalData, delete_groups_request::DeleteGroupsRequest,
+    delete_groups_response::DeleteGroupsResponse, delete_topics_request::DeleteTopicsRequest,
+    delete_topics_response::DeleteTopicsResponse, describe_cluster_request::DescribeClusterRequest,
     describe_cluster_response::DescribeClusterResponse,
     describe_configs_request::DescribeConfigsRequest,
     describe_configs_response::DescribeConfigsResponse,
     describe_groups_request::DescribeGroupsRequest,
     describe_groups_response::DescribeGroupsResponse,
+    describe_quorum_request::DescribeQuorumRequest,
+    describe_quorum_response::DescribeQuorumResponse,
     describe_topic_partitions_request::DescribeTopicPartitionsRequest,
     describe_topic_partitions_response::DescribeTopicPartitionsResponse,
+    envelope_request::EnvelopeRequest, envelope_response::EnvelopeResponse,
     fetch_request::FetchRequest, fetch_response::FetchResponse,
+    fetch_snapshot_request::FetchSnapshotRequest, fetch_snapshot_response::FetchSnapshotResponse,
     find_coordinator_request::FindCoordinatorRequest,
     find_coordinator_response::FindCoordinatorResponse, heartbeat_request::HeartbeatRequest,
     heartbeat_response::HeartbeatResponse, init_producer_id_request::InitProducerIdRequest,
@@ -119,8 +134,11 @@ pub const ALL: &[MessageInfo] = &[
     MessageInfo::of::<BrokerHeartbeatResponse>(),
     MessageInfo::of::<BrokerRegistrationRequest>(),
     MessageInfo::of::<BrokerRegistrationResponse>(),
+    MessageInfo::of::<ControllerRegistrationRequest>(),
+    MessageInfo::of::<ControllerRegistrationResponse>(),
     MessageInfo::of::<CreateTopicsRequest>(),
     MessageInfo::of::<CreateTopicsResponse>(),
+    MessageInfo::of::<DefaultPrincipalData>(),
     MessageInfo::of::<DeleteGroupsRequest>(),
     MessageInfo::of::<DeleteGroupsResponse>(),
     MessageInfo::of::<DeleteTopicsRequest>(),
@@ -131,10 +149,16 @@ pub const ALL: &[MessageInfo] = &[
     MessageInfo::of::<DescribeConfigsResponse>(),
     MessageInfo::of::<DescribeGroupsRequest>(),
     MessageInfo::of::<DescribeGroupsResponse>(),
+    MessageInfo::of::<DescribeQuorumRequest>(),
+    MessageInfo::of::<DescribeQuorumResponse>(),
     MessageInfo::of::<DescribeTopicPartitionsRequest>(),
     MessageInfo::of::<DescribeTopicPartitionsResponse>(),
+    MessageInfo::of::<EnvelopeRequest>(),
+    MessageInfo::of::<EnvelopeResponse>(),
     MessageInfo::of::<FetchRequest>(),
     MessageInfo::of::<FetchResponse>(),
+    MessageInfo::of::<FetchSnapshotRequest>(),
+    MessageInfo::of::<FetchSnapshotResponse>(),
     MessageInfo::of::<FindCoordinatorRequest>(),
     MessageInfo::of::<FindCoordinatorResponse>(),
     MessageInfo::of::<HeartbeatRequest>(),
