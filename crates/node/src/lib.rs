@@ -27,10 +27,10 @@ pub use crate::control::Control;
 pub use crate::format::{FormatError, FormatOptions, FormatVoters, Formatted, format};
 pub use crate::job::{Job, JobResult, LogDirNumber, Work};
 pub use crate::journal::{Happening, JournalEntry, Level};
-pub use crate::loopback::{Channel, Loopback};
+pub use crate::loopback::Loopback;
 pub use crate::machine::{
-    Answer, Caller, ConnId, Effect, Incoming, Input, Machine, MachineId, PeerError, Piece, Region,
-    Ticket, Token, run_job,
+    Answer, Caller, Channel, ConnId, Effect, Incoming, Input, Machine, MachineId, Peer, PeerError,
+    Piece, Region, Ticket, Token, run_job,
 };
 pub use crate::part::{Changed, ImageUpdate, Part};
 pub use crate::shard::{

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use highwater_disk::{Blocking, Disk};
-use highwater_protocol::{ListenerKind, Request, Response};
+use highwater_protocol::{ListenerKind, OutRequest, Request, Response};
 use highwater_types::{Millis, Mono, NodeId, Now};
 
 use crate::job::{Job, JobResult};
@@ -63,6 +63,61 @@ pub struct Caller {
     pub listener_name: String,
     /// The peer's address, for quotas, journals and group members.
     pub host: Option<IpAddr>,
+}
+
+/// Another node, or this one, as a sender knows it. Machines look addresses up; drivers only
+/// connect.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Peer {
+    /// The node; [`NodeId::NONE`] while only its address is known.
+    pub id: NodeId,
+    /// Name or address of its host. Empty: not known, so that nobody is reached.
+    pub host: Arc<str>,
+    /// Its port.
+    pub port: u16,
+    /// The kind of listener there.
+    pub listener: ListenerKind,
+}
+
+impl Peer {
+    /// A node of which no address is known: what is sent there is answered with
+    /// [`PeerError::Disconnected`] at once.
+    #[must_use]
+    pub fn unknown(id: NodeId, listener: ListenerKind) -> Self {
+        Self {
+            id,
+            host: Arc::from(""),
+            port: 0,
+            listener,
+        }
+    }
+
+    /// Whether a request of node `own` to this peer stays in its process: it is for its own
+    /// controller (see `Loopback`).
+    #[must_use]
+    pub fn is_loopback(&self, own: NodeId) -> bool {
+        self.id == own && self.listener == ListenerKind::Controller
+    }
+}
+
+/// The connections of one machine to one peer. On each, requests are sent in order and answered in
+/// order, and most answers wait for something. So what must not wait for others has a connection
+/// of its own, as in Kafka's brokers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Channel {
+    /// Registration and heartbeats: a broker that waits with them is taken for dead.
+    Lifecycle,
+    /// Fetches of the metadata log.
+    Metadata,
+    /// Fetches of replicas.
+    Fetcher,
+    /// Everything else.
+    Others,
+}
+
+impl Channel {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Lifecycle, Self::Metadata, Self::Fetcher, Self::Others];
 }
 
 /// Whatever can happen to a machine.
@@ -155,13 +210,13 @@ pub enum Effect<D: Disk> {
     /// A request to a node, which may be this one: it then loops back as encoded bytes.
     Send {
         /// The receiver.
-        peer: NodeId,
-        /// The kind of listener that it is for.
-        listener: ListenerKind,
+        peer: Peer,
+        /// The connection to it that is used.
+        channel: Channel,
         /// Comes back in [`Input::PeerAnswer`].
         token: Token,
         /// The request; encoded at the highest version that both sides speak.
-        request: Request,
+        request: OutRequest,
         /// After it the sender is told [`PeerError::TimedOut`].
         deadline: Mono,
     },
@@ -176,8 +231,10 @@ pub enum Effect<D: Disk> {
     Event(JournalEntry),
     /// After [`Input::Stop`]: the machine is done and must not be stepped again.
     Stopped,
-    /// The node now serves its clients (sent once, by control, when first unfenced).
-    Serving,
+    /// A kind of listener may be opened. Sent once for each, by control: controllers are served as
+    /// soon as the metadata log of this epoch has committed something, clients and brokers when
+    /// the broker is first unfenced.
+    Serving(ListenerKind),
 }
 
 /// An encoded answer body; `Connection` adds length and header.

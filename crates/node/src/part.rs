@@ -8,6 +8,7 @@ use highwater_metadata::MetadataImage;
 use highwater_types::TopicId;
 
 use crate::job::LogDirNumber;
+use crate::machine::Peer;
 use crate::shard::checkpoints::CheckpointPart;
 use crate::shard::fetch::FetchPart;
 use crate::shard::groups::GroupPart;
@@ -24,6 +25,9 @@ pub enum Part<D: Disk> {
     /// all that was committed when the node started, for logs that it does not know are set aside
     /// as strays.
     Image(ImageUpdate),
+    /// Control to every shard: who the active controller is, when that is known and whenever it
+    /// changes. `None`: nobody knows now.
+    Controller(Option<Peer>),
     /// Control to every shard: hand-over is done, close all logs and answer [`Part::Closed`].
     /// Control answers `Stopped` itself only after every shard closed.
     Close,

@@ -10,7 +10,7 @@ mod support;
 use highwater_node::{PeerError, Token};
 use highwater_protocol::messages::alter_partition_response::{PartitionData, TopicData};
 use highwater_protocol::messages::{AlterPartitionRequest, AlterPartitionResponse};
-use highwater_protocol::{Request, Response};
+use highwater_protocol::{OutRequest, Response};
 use highwater_types::{ErrorCode, NodeId, TopicId};
 
 use support::{NODE, World, batch};
@@ -35,7 +35,7 @@ fn asked(world: &mut World) -> ((u16, Token), AlterPartitionRequest) {
     assert_eq!(world.sent.len(), 1, "{:?}", world.sent);
     let (shard, token, request) = world.sent.remove(0);
     match request {
-        Request::AlterPartition(request) => ((shard, token), request),
+        OutRequest::AlterPartition(request) => ((shard, token), request),
         other => panic!("{other:?}"),
     }
 }

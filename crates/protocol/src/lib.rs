@@ -30,6 +30,6 @@ pub use crate::header::{RequestHeader, api_versions_fallback, response_header_ve
 pub use crate::produce_view::{
     ProducePartitionView, ProducePartitions, ProduceTopicView, ProduceTopics, ProduceView,
 };
-pub use crate::request::Request;
+pub use crate::request::{OutRequest, Request};
 pub use crate::response::Response;
 pub use crate::topic_key::TopicKey;

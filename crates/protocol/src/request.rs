@@ -22,6 +22,45 @@ const MEMORY_MAX: usize = 16 << 20;
 
 macro_rules! requests {
     ($($name:ident($request:ident);)*) => {
+        /// A request that a node sends to another. Produce and Fetch are messages, not views.
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        #[allow(missing_docs, reason = "each variant is named after its API")]
+        pub enum OutRequest {
+            Produce(ProduceRequest),
+            Fetch(FetchRequest),
+            $($name($request),)*
+        }
+
+        $(impl From<$request> for OutRequest {
+            fn from(request: $request) -> Self {
+                Self::$name(request)
+            }
+        })*
+
+        impl OutRequest {
+            /// The request's API.
+            #[must_use]
+            pub const fn api_key(&self) -> ApiKey {
+                match self {
+                    Self::Produce(_) => ApiKey::Produce,
+                    Self::Fetch(_) => ApiKey::Fetch,
+                    $(Self::$name(_) => ApiKey::$name,)*
+                }
+            }
+
+            /// The request's body at `version`.
+            ///
+            /// # Errors
+            /// When `version` does not exist or cannot carry what is set.
+            pub fn encode(&self, version: i16) -> Result<Bytes, EncodeError> {
+                match self {
+                    Self::Produce(request) => request.to_bytes(version),
+                    Self::Fetch(request) => request.to_bytes(version),
+                    $(Self::$name(request) => request.to_bytes(version),)*
+                }
+            }
+        }
+
         /// A decoded request. Produce and Fetch are views over their bytes.
         #[derive(Clone, Debug, PartialEq, Eq)]
         #[allow(missing_docs, reason = "each variant is named after its API")]
@@ -134,5 +173,17 @@ impl From<ProduceView> for Request {
 impl From<FetchView> for Request {
     fn from(view: FetchView) -> Self {
         Self::Fetch(view)
+    }
+}
+
+impl From<ProduceRequest> for OutRequest {
+    fn from(request: ProduceRequest) -> Self {
+        Self::Produce(request)
+    }
+}
+
+impl From<FetchRequest> for OutRequest {
+    fn from(request: FetchRequest) -> Self {
+        Self::Fetch(request)
     }
 }

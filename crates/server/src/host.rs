@@ -6,8 +6,9 @@ use std::sync::Arc;
 use highwater_disk::{FileDisk, FileFile};
 use highwater_node::{
     ConnId, ConnOutput, Connection, Effect, Input, Job, JournalEntry, Level, Machine, MachineId,
-    PeerError, Token,
+    Peer, PeerError, Token,
 };
+use highwater_protocol::ListenerKind;
 use highwater_types::{Millis, Mono, NodeId};
 use tokio::sync::{Notify, mpsc};
 
@@ -70,8 +71,8 @@ pub(crate) struct Shared {
 /// What a machine's thread tells the one that started it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Told {
-    /// The node serves its clients now.
-    Serving,
+    /// Listeners of this kind may be opened.
+    Serving(ListenerKind),
     /// Control has stopped everything.
     Stopped,
 }
@@ -211,6 +212,7 @@ impl Host {
             Mail::Loopback(request) => {
                 let Loopback {
                     from,
+                    channel,
                     token,
                     request,
                     deadline,
@@ -218,6 +220,7 @@ impl Host {
                 let mut outputs = Vec::new();
                 self.loopback.borrow_mut().handle_request(
                     (from, token),
+                    channel,
                     &request,
                     deadline,
                     &mut outputs,
@@ -436,18 +439,19 @@ impl Host {
             }
             Effect::Send {
                 peer,
-                listener: _,
+                channel,
                 token,
                 request,
                 deadline,
             } => {
                 let request = Loopback {
                     from: self.id,
+                    channel,
                     token,
                     request,
                     deadline,
                 };
-                self.send(peer, request, core);
+                self.send(&peer, request, core);
             }
             Effect::Job { token, job } => self.start_job(token, job),
             Effect::Event(entry) => self.log(&entry),
@@ -458,8 +462,8 @@ impl Host {
                     let _nobody_waits = self.shared.told.send(Told::Stopped);
                 }
             }
-            Effect::Serving => {
-                let _nobody_waits = self.shared.told.send(Told::Serving);
+            Effect::Serving(kind) => {
+                let _nobody_waits = self.shared.told.send(Told::Serving(kind));
             }
         }
     }
@@ -472,8 +476,8 @@ impl Host {
         }
     }
 
-    fn send(&self, peer: NodeId, request: Loopback, core: &mut Core) {
-        if peer == self.shared.node_id {
+    fn send(&self, peer: &Peer, request: Loopback, core: &mut Core) {
+        if peer.is_loopback(self.shared.node_id) {
             self.shared
                 .links
                 .send(MachineId::Control, Mail::Loopback(request));

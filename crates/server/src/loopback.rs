@@ -2,11 +2,12 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use bytes::Bytes;
 use highwater_disk::FileFile;
-use highwater_node::loopback::{Channel, Sender};
+use highwater_node::loopback::Sender;
 use highwater_node::{
-    Answer, ConnId, ConnOutput, Connection, Incoming, JournalEntry, Loopback, PeerError, Ticket,
+    Answer, Channel, ConnId, ConnOutput, Connection, Incoming, JournalEntry, Loopback, PeerError,
+    Ticket,
 };
-use highwater_protocol::{Request, Response};
+use highwater_protocol::{OutRequest, Response};
 use highwater_types::Mono;
 
 /// Control's connections to itself: both ends of each, on control's thread.
@@ -14,8 +15,7 @@ use highwater_types::Mono;
 /// Whoever calls a method performs the [`LoopOutput`]s that it pushed, in order.
 #[derive(Debug)]
 pub(crate) struct LoopbackHost {
-    lifecycle: Link,
-    others: Link,
+    links: BTreeMap<Channel, Link>,
 }
 
 /// One of the connections.
@@ -47,35 +47,36 @@ impl LoopbackHost {
     const FIRST_ID: ConnId = ConnId(u64::MAX);
 
     pub(crate) fn new() -> Self {
+        let ids = (0..).map(|nth| ConnId(Self::FIRST_ID.0 - nth));
+        let links = Channel::ALL.into_iter().zip(ids);
         Self {
-            lifecycle: Link::new(Self::FIRST_ID),
-            others: Link::new(ConnId(Self::FIRST_ID.0 - 1)),
+            links: links
+                .map(|(channel, id)| (channel, Link::new(id)))
+                .collect(),
         }
     }
 
     /// Whether `id` is a connection of the loopback.
     pub(crate) fn is_its(&self, id: ConnId) -> bool {
-        self.lifecycle.conn.id() == id || self.others.conn.id() == id
+        self.links.values().any(|link| link.conn.id() == id)
     }
 
     /// When the next request is overdue.
     pub(crate) fn next_deadline(&self) -> Option<Mono> {
-        let links = [&self.lifecycle, &self.others].into_iter();
-        links.filter_map(Link::next_deadline).min()
+        self.links.values().filter_map(Link::next_deadline).min()
     }
 
     /// Sends a machine's request.
     pub(crate) fn handle_request(
         &mut self,
         sender: Sender,
-        request: &Request,
+        channel: Channel,
+        request: &OutRequest,
         deadline: Mono,
         out: &mut Vec<LoopOutput>,
     ) {
-        let link = match Channel::of(request) {
-            Channel::Lifecycle => &mut self.lifecycle,
-            Channel::Others => &mut self.others,
-        };
+        let link = self.links.get_mut(&channel);
+        let link = link.expect("each channel has a link");
         link.handle_request(sender, request, deadline, out);
     }
 
@@ -100,13 +101,13 @@ impl LoopbackHost {
 
     /// Gives up the requests that are overdue.
     pub(crate) fn handle_time(&mut self, now: Mono, out: &mut Vec<LoopOutput>) {
-        self.lifecycle.handle_time(now, out);
-        self.others.handle_time(now, out);
+        for link in self.links.values_mut() {
+            link.handle_time(now, out);
+        }
     }
 
     fn link(&mut self, id: ConnId) -> Option<&mut Link> {
-        let links = [&mut self.lifecycle, &mut self.others];
-        links.into_iter().find(|link| link.conn.id() == id)
+        self.links.values_mut().find(|link| link.conn.id() == id)
     }
 }
 
@@ -128,7 +129,7 @@ impl Link {
     fn handle_request(
         &mut self,
         sender: Sender,
-        request: &Request,
+        request: &OutRequest,
         deadline: Mono,
         out: &mut Vec<LoopOutput>,
     ) {
@@ -216,7 +217,8 @@ impl Link {
                     out.push(LoopOutput::Answer(sender, Err(PeerError::Disconnected)));
                 }
                 self.frames.clear();
-                self.conn = Connection::new(ConnId(id.0 - 2), Loopback::caller());
+                self.conn =
+                    Connection::new(ConnId(id.0 - Channel::ALL.len() as u64), Loopback::caller());
                 out.push(LoopOutput::Closed(id));
             }
             ConnOutput::Event(entry) => out.push(LoopOutput::Event(entry)),
@@ -239,8 +241,8 @@ mod tests {
 
     use super::*;
 
-    fn request() -> Request {
-        Request::from(AllocateProducerIdsRequest::default())
+    fn request() -> OutRequest {
+        OutRequest::from(AllocateProducerIdsRequest::default())
     }
 
     fn sender(token: u64) -> Sender {
@@ -252,8 +254,8 @@ mod tests {
         let mut host = LoopbackHost::new();
         let mut out = Vec::new();
         let late = Mono::from_micros(1_000_000);
-        host.handle_request(sender(1), &request(), late, &mut out);
-        host.handle_request(sender(2), &request(), late, &mut out);
+        host.handle_request(sender(1), Channel::Others, &request(), late, &mut out);
+        host.handle_request(sender(2), Channel::Others, &request(), late, &mut out);
         let [LoopOutput::Request(first)] = out.as_slice() else {
             panic!("{out:?}")
         };
@@ -274,13 +276,13 @@ mod tests {
         let mut host = LoopbackHost::new();
         let mut out = Vec::new();
         let late = Mono::from_micros(1_000_000);
-        host.handle_request(sender(1), &request(), late, &mut out);
-        let heartbeat = Request::from(BrokerHeartbeatRequest::default());
-        host.handle_request(sender(2), &heartbeat, late, &mut out);
+        host.handle_request(sender(1), Channel::Others, &request(), late, &mut out);
+        let heartbeat = OutRequest::from(BrokerHeartbeatRequest::default());
+        host.handle_request(sender(2), Channel::Lifecycle, &heartbeat, late, &mut out);
         let [LoopOutput::Request(first), LoopOutput::Request(second)] = out.as_slice() else {
             panic!("{out:?}")
         };
-        assert_eq!(second.request, heartbeat);
+        assert_eq!(second.request.api_key(), heartbeat.api_key());
         assert_ne!(first.ticket.conn, second.ticket.conn);
         assert!(host.is_its(first.ticket.conn) && host.is_its(second.ticket.conn));
     }
@@ -289,7 +291,13 @@ mod tests {
     fn overdue_requests_time_out_once() {
         let mut host = LoopbackHost::new();
         let mut out = Vec::new();
-        host.handle_request(sender(1), &request(), Mono::from_micros(10), &mut out);
+        host.handle_request(
+            sender(1),
+            Channel::Others,
+            &request(),
+            Mono::from_micros(10),
+            &mut out,
+        );
         out.clear();
         host.handle_time(Mono::from_micros(9), &mut out);
         assert!(out.is_empty());

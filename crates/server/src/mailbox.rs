@@ -1,8 +1,8 @@
 use std::sync::Arc;
 
 use highwater_disk::FileDisk;
-use highwater_node::{Caller, ConnId, Input, MachineId, Token};
-use highwater_protocol::Request;
+use highwater_node::{Caller, Channel, ConnId, Input, MachineId, Token};
+use highwater_protocol::OutRequest;
 use highwater_types::Mono;
 use tokio::sync::mpsc;
 
@@ -36,8 +36,9 @@ pub(crate) struct NewConnection {
 #[derive(Debug)]
 pub(crate) struct Loopback {
     pub(crate) from: MachineId,
+    pub(crate) channel: Channel,
     pub(crate) token: Token,
-    pub(crate) request: Request,
+    pub(crate) request: OutRequest,
     pub(crate) deadline: Mono,
 }
 

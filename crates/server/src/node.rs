@@ -310,16 +310,17 @@ async fn supervise(
         tokio::select! {
             () = signals.next() => break,
             news = told.recv() => match news {
-                Some(Told::Serving) => {
-                    for bound in &listeners {
+                Some(Told::Serving(kind)) => {
+                    for bound in listeners.iter().filter(|it| it.kind == kind) {
                         let listener = bound.listen(&shared.settings)?;
                         let (dealer, name) = (std::rc::Rc::clone(&dealer), bound.name.clone());
-                        let kind = bound.kind;
                         accepting.push(tokio::task::spawn_local(async move {
                             dealer.accept(listener, &name, kind).await;
                         }));
                     }
-                    if let Some(on_ready) = on_ready.take() {
+                    if kind == ListenerKind::Broker
+                        && let Some(on_ready) = on_ready.take()
+                    {
                         on_ready(&ready);
                     }
                 }

@@ -10,12 +10,12 @@ use highwater_protocol::messages::{
     BrokerHeartbeatRequest, BrokerHeartbeatResponse, BrokerRegistrationRequest,
     BrokerRegistrationResponse,
 };
-use highwater_protocol::{ListenerKind, Request, Response};
+use highwater_protocol::{ListenerKind, OutRequest, Response};
 use highwater_types::{BrokerEpoch, Millis, Mono, Now, Uuid};
 
 use super::{Control, Effects};
 use crate::journal::{JournalEntry, Level};
-use crate::machine::{Effect, PeerError, Token};
+use crate::machine::{Channel, Effect, Peer, PeerError, Token};
 
 /// How soon a broker asks again while it waits for something that is about to happen.
 const SOON: Millis = Millis::new(10);
@@ -143,6 +143,7 @@ impl<D: Disk> Control<D> {
             self.broker.phase = Phase::Registering;
             self.broker.registered_by = Some(now.mono.plus(self.broker.registration_timeout));
             self.broker.next_request = now.mono;
+            out.push(Effect::Serving(ListenerKind::Controller));
             self.lifecycle_tick(now, out);
         }
     }
@@ -235,16 +236,33 @@ impl<D: Disk> Control<D> {
         self.send(now, request.into(), out);
     }
 
-    fn send(&mut self, now: Now, request: Request, out: &mut Effects<D>) {
+    fn send(&mut self, now: Now, request: OutRequest, out: &mut Effects<D>) {
         let token = self.new_token();
         self.broker.waiting = Some(token);
         out.push(Effect::Send {
-            peer: self.config.node_id,
-            listener: ListenerKind::Controller,
+            peer: self.to_controller(),
+            channel: Channel::Lifecycle,
             token,
             request,
             deadline: now.mono.plus(self.controller.session_timeout),
         });
+    }
+
+    /// The active controller: this node, as long as it is the only voter.
+    pub(super) fn to_controller(&self) -> Peer {
+        let (id, listener) = (self.config.node_id, ListenerKind::Controller);
+        let endpoint = crate::format::endpoints(&self.config, listener)
+            .into_iter()
+            .next();
+        endpoint.map_or_else(
+            || Peer::unknown(id, listener),
+            |it| Peer {
+                id,
+                host: it.host.into(),
+                port: it.port,
+                listener,
+            },
+        )
     }
 
     pub(super) fn handle_peer_answer(
@@ -301,7 +319,7 @@ impl<D: Disk> Control<D> {
             Phase::Unfencing if !answer.is_fenced => {
                 self.broker.phase = Phase::Running;
                 if !std::mem::replace(&mut self.broker.served, true) {
-                    out.push(Effect::Serving);
+                    out.push(Effect::Serving(ListenerKind::Broker));
                 }
             }
             Phase::Unfencing => self.hurry(now, SOON),

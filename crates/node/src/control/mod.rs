@@ -210,6 +210,12 @@ impl<D: Disk> Control<D> {
         self.controller
             .sessions
             .begin(self.latest.image(), now.mono);
+        for shard in 0..self.config.shards() {
+            out.push(Effect::Part {
+                to: MachineId::Shard(shard),
+                part: Part::Controller(Some(self.to_controller())),
+            });
+        }
         if let Err(why) = self.begin_epoch(now) {
             self.fail(why, out);
         }

@@ -15,10 +15,9 @@ use highwater_types::{
     TopicIdPartition,
 };
 
-use super::requests::TO_CONTROLLER;
 use super::{Effects, Shard};
 use crate::journal::{JournalEntry, Level};
-use crate::machine::{Effect, PeerError, Token};
+use crate::machine::{Channel, Effect, PeerError, Token};
 
 /// Replicas in one request, as in Kafka's brokers.
 const REPLICAS_PER_REQUEST_MAX: usize = 2_250;
@@ -99,8 +98,8 @@ impl<D: Disk> Shard<D> {
         let token = self.new_token();
         self.assignments.sent = Some((token, sent));
         out.push(Effect::Send {
-            peer: self.node_id,
-            listener: TO_CONTROLLER,
+            peer: self.to_controller(),
+            channel: Channel::Others,
             token,
             request: self.request(epoch, by_directory).into(),
             deadline: now.mono.plus(self.serve.settings.request_timeout),

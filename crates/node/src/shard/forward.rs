@@ -12,16 +12,16 @@ use highwater_protocol::messages::{
     delete_topics_request::{DeleteTopicState, DeleteTopicsRequest},
     delete_topics_response::{DeletableTopicResult, DeleteTopicsResponse},
 };
-use highwater_protocol::{Request, Response};
-use highwater_types::{ErrorCode, Millis, Mono, NodeId, Now, TopicId, TopicName, Uuid};
+use highwater_protocol::{OutRequest, Response};
+use highwater_types::{ErrorCode, Millis, Mono, Now, TopicId, TopicName, Uuid};
 
 use super::describe::is_internal;
 use super::lifecycle::ToApply;
-use super::requests::{TO_CONTROLLER, push_answer};
+use super::requests::push_answer;
 use super::{Effects, Shard};
 use crate::authorizer::{Operation, Resource};
 use crate::journal::{JournalEntry, Level};
-use crate::machine::{Answer, Caller, ConnId, Effect, Incoming, PeerError, Ticket, Token};
+use crate::machine::{Answer, Caller, Channel, ConnId, Effect, Incoming, PeerError, Ticket, Token};
 
 /// How long an answer is held back until this broker's metadata knows what it says.
 const CATCH_UP_MAX: Millis = Millis::new(1_000);
@@ -243,7 +243,7 @@ impl<D: Disk> Shard<D> {
     pub(crate) fn send_for_producer_ids(
         &mut self,
         now: Now,
-        request: Request,
+        request: OutRequest,
         out: &mut Effects<D>,
     ) {
         let time_out = self.serve.settings.request_timeout;
@@ -364,26 +364,20 @@ impl<D: Disk> Shard<D> {
         &mut self,
         now: Now,
         forwarded: Forwarded,
-        request: Request,
+        request: OutRequest,
         time_out: Millis,
         out: &mut Effects<D>,
     ) {
         let token = self.new_token();
         self.serve.forwarding.sent.insert(token, forwarded);
         let deadline = now.mono.plus(time_out).plus(GRACE);
-        let peer = self.controller_id();
         out.push(Effect::Send {
-            peer,
-            listener: TO_CONTROLLER,
+            peer: self.to_controller(),
+            channel: Channel::Others,
             token,
             request,
             deadline,
         });
-    }
-
-    /// The active controller. Until there are quorums of several nodes it is in this process.
-    pub(crate) const fn controller_id(&self) -> NodeId {
-        self.node_id
     }
 }
 

@@ -19,8 +19,7 @@ use highwater_types::{
 
 use super::{Effects, Shard};
 use crate::journal::{Happening, Level};
-use crate::machine::{Effect, PeerError, Token};
-use crate::shard::requests::TO_CONTROLLER;
+use crate::machine::{Channel, Effect, PeerError, Token};
 
 /// How long a shard waits before it asks again what went wrong.
 const RETRY: Millis = Millis::new(50);
@@ -139,8 +138,8 @@ impl<D: Disk> Shard<D> {
         let token = self.new_token();
         self.isr.asked = Some(Asked { token, changes });
         out.push(Effect::Send {
-            peer: self.controller_id(),
-            listener: TO_CONTROLLER,
+            peer: self.to_controller(),
+            channel: Channel::Others,
             token,
             request: request.into(),
             deadline: now.mono.plus(self.serve.settings.request_timeout),

@@ -28,7 +28,7 @@ use std::sync::Arc;
 use highwater_disk::Disk;
 use highwater_metadata::MetadataImage;
 use highwater_metadata::config::BrokerConfig;
-use highwater_protocol::Request;
+use highwater_protocol::{ListenerKind, Request};
 use highwater_replication::Output;
 use highwater_types::{Mono, NodeId, Now};
 use rand_chacha::ChaCha8Rng;
@@ -38,7 +38,7 @@ pub use self::params::{FoundLog, FoundTopic, ShardDir, ShardParams, ShardSetting
 use crate::authorizer::{AllowAll, Authorizer, Operation, Resource};
 use crate::job::JobResult;
 use crate::journal::{Happening, JournalEntry, Level};
-use crate::machine::{Caller, Effect, Incoming, Input, Machine, MachineId, Token};
+use crate::machine::{Caller, Effect, Incoming, Input, Machine, MachineId, Peer, Token};
 use crate::part::Part;
 use assignments::DirAssignments;
 use checkpoints::CheckpointState;
@@ -68,6 +68,8 @@ pub struct Shard<D: Disk> {
     pub(crate) dirs: Vec<LogDir<D>>,
     /// The metadata that this shard acts on. Empty until the first `Part::Image`.
     pub(crate) image: Arc<MetadataImage>,
+    /// The active controller, as control knows it.
+    pub(crate) controller: Option<Peer>,
     pub(crate) partitions: PartitionTable<D>,
     pub(crate) lifecycle: LifecycleState<D>,
     pub(crate) checkpoints: CheckpointState,
@@ -165,6 +167,7 @@ impl<D: Disk> Shard<D> {
             settings,
             dirs,
             image: Arc::new(MetadataImage::default()),
+            controller: None,
             partitions: PartitionTable::default(),
             produce: ProduceState::default(),
             fetch: FetchState::new(&serving, shards, ChaCha8Rng::from_seed(session_seed)),
@@ -206,6 +209,7 @@ impl<D: Disk> Shard<D> {
     fn handle_part(&mut self, now: Now, from: MachineId, part: Part<D>, out: &mut Effects<D>) {
         match part {
             Part::Image(update) => self.handle_image(now, update, out),
+            Part::Controller(controller) => self.controller = controller,
             Part::Close => self.handle_close(now, out),
             Part::DirOffline { dir, why } => self.take_dir_offline(now, dir, &why, out),
             Part::Produce(part) => self.handle_produce_part(now, *part, out),
@@ -274,6 +278,12 @@ impl<D: Disk> Shard<D> {
         resource: Resource<'_>,
     ) -> bool {
         self.authorizer.allows(caller, operation, resource)
+    }
+
+    /// The active controller; a peer that nobody reaches while it is not known.
+    pub(crate) fn to_controller(&self) -> Peer {
+        let nobody = || Peer::unknown(NodeId::NONE, ListenerKind::Controller);
+        self.controller.clone().unwrap_or_else(nobody)
     }
 
     /// A token that this shard has not used yet.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use highwater_disk::Disk;
 use highwater_protocol::messages::metadata_request::MetadataRequest;
-use highwater_protocol::{ApiKey, ListenerKind, Request, Response};
+use highwater_protocol::{ApiKey, Request, Response};
 use highwater_types::{Mono, Now, Offset};
 
 use super::describe::{self, ApiVersionsContext, DescribeContext, MetadataAnswer};
@@ -238,6 +238,3 @@ pub(crate) fn push_answer<D: Disk>(
         }
     }
 }
-
-/// The listener kind of what is sent to controllers.
-pub(crate) const TO_CONTROLLER: ListenerKind = ListenerKind::Controller;

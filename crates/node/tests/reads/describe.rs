@@ -16,7 +16,7 @@ use highwater_protocol::messages::{
     metadata_request::MetadataRequestTopic,
 };
 use highwater_protocol::wire::Message as _;
-use highwater_protocol::{Request, Response};
+use highwater_protocol::{OutRequest, Response};
 use highwater_types::{ErrorCode, NodeId, PartitionIndex, TopicId};
 
 use crate::world::*;
@@ -91,7 +91,7 @@ fn trap_17_only_named_topics_are_made() {
         if version >= 4 {
             assert_eq!(world.sent.len(), sent);
         }
-        if let Some((_, _, Request::CreateTopics(create))) = world.sent.first() {
+        if let Some((_, _, OutRequest::CreateTopics(create))) = world.sent.first() {
             let names: Vec<&str> = create.topics.iter().map(|it| it.name.as_str()).collect();
             assert_eq!(names, ["new", "newer"]);
             assert!(create.topics.iter().all(|it| it.num_partitions == -1));
@@ -115,7 +115,7 @@ fn topics_that_are_made_on_the_side_are_bounded() {
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let answer: MetadataResponse = world.ask(4, named(&names));
     assert_eq!(answer.topics.len(), 1_500);
-    let Some((_, _, Request::CreateTopics(create))) = world.sent.first() else {
+    let Some((_, _, OutRequest::CreateTopics(create))) = world.sent.first() else {
         panic!("nothing is made")
     };
     assert_eq!(create.topics.len(), 1_000);
@@ -661,7 +661,7 @@ fn a_controller_that_does_not_answer_in_time() {
         ..DeleteTopicsRequest::default()
     };
     let ticket = world.request(3, request);
-    let Some((_, _, Request::DeleteTopics(sent))) = world.sent.last() else {
+    let Some((_, _, OutRequest::DeleteTopics(sent))) = world.sent.last() else {
         panic!()
     };
     assert_eq!(

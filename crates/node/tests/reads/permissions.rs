@@ -23,7 +23,7 @@ use highwater_protocol::messages::{
     offset_for_leader_epoch_request::{OffsetForLeaderPartition, OffsetForLeaderTopic},
 };
 use highwater_protocol::wire::Message as _;
-use highwater_protocol::{Request, Response};
+use highwater_protocol::{OutRequest, Response};
 use highwater_types::{ErrorCode, NodeId};
 
 use crate::world::*;
@@ -127,7 +127,7 @@ fn topics_are_made_for_those_only_who_may_make_them() {
         shown(&answer),
         [(3, Some("open-new")), (29, Some("secret-new"))]
     );
-    let [(_, _, Request::CreateTopics(made))] = one.sent.as_slice() else {
+    let [(_, _, OutRequest::CreateTopics(made))] = one.sent.as_slice() else {
         panic!("{:?}", one.sent)
     };
     assert_eq!(made.topics.len(), 1);
@@ -398,7 +398,7 @@ fn the_controller_is_asked_for_what_is_allowed_only() {
         validate_only: true,
     };
     let ticket = world.request(7, request);
-    let Some((_, _, Request::CreateTopics(sent))) = world.sent.first() else {
+    let Some((_, _, OutRequest::CreateTopics(sent))) = world.sent.first() else {
         panic!("{:?}", world.sent)
     };
     let sent: Vec<&str> = sent.topics.iter().map(|it| it.name.as_str()).collect();
@@ -458,7 +458,7 @@ fn deletions_want_delete_and_tell_no_hidden_name() {
         ..Default::default()
     };
     let ticket = world.request(6, request);
-    let Some((_, _, Request::DeleteTopics(sent))) = world.sent.first() else {
+    let Some((_, _, OutRequest::DeleteTopics(sent))) = world.sent.first() else {
         panic!("{:?}", world.sent)
     };
     assert_eq!(sent.topics.len(), 1);

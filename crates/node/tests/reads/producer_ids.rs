@@ -3,7 +3,7 @@ use highwater_protocol::messages::{
     AllocateProducerIdsResponse, InitProducerIdRequest, InitProducerIdResponse,
 };
 use highwater_protocol::wire::Message as _;
-use highwater_protocol::{Request, Response};
+use highwater_protocol::{OutRequest, Response};
 use highwater_types::{ErrorCode, ProducerId};
 
 use crate::world::*;
@@ -32,7 +32,7 @@ fn ids_come_in_blocks_and_the_next_block_is_asked_for_in_time() {
     let second = world.request(5, idempotent());
     assert_eq!(world.sent.len(), 1, "one block is asked for, whoever waits");
     let (_, _, request) = &world.sent[0];
-    let Request::AllocateProducerIds(request) = request else {
+    let OutRequest::AllocateProducerIds(request) = request else {
         panic!("{request:?}")
     };
     assert_eq!((request.broker_id.raw(), request.broker_epoch), (1, 5));

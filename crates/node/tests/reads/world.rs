@@ -21,7 +21,7 @@ use highwater_protocol::messages::{
     produce_request::{PartitionProduceData, TopicProduceData},
 };
 use highwater_protocol::wire::Message;
-use highwater_protocol::{FetchView, ListenerKind, ProduceView, Request, Response};
+use highwater_protocol::{FetchView, ListenerKind, OutRequest, ProduceView, Request, Response};
 use highwater_records::{BatchBuilder, BatchOptions};
 use highwater_types::{
     BrokerEpoch, DirectoryId, LeaderEpoch, Millis, Mono, NodeId, Now, PartitionEpoch,
@@ -44,7 +44,7 @@ pub(crate) struct World {
     pub(crate) shards: Vec<Shard<D>>,
     pub(crate) image: MetadataImage,
     /// What was sent to the controller.
-    pub(crate) sent: Vec<(usize, Token, Request)>,
+    pub(crate) sent: Vec<(usize, Token, OutRequest)>,
     /// Answers that nobody took yet.
     pub(crate) answers: BTreeMap<Ticket, Answer<<D as highwater_disk::Disk>::File>>,
     /// Journal entries as text.
@@ -296,7 +296,7 @@ impl World {
                     Effect::Part { .. }
                     | Effect::Admitted(_)
                     | Effect::Stopped
-                    | Effect::Serving => {}
+                    | Effect::Serving(_) => {}
                 }
             }
         }

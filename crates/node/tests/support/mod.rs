@@ -34,7 +34,7 @@ use highwater_protocol::messages::produce_response::PartitionProduceResponse;
 use highwater_protocol::messages::{ProduceRequest, ProduceResponse};
 use highwater_protocol::wire::{Message as _, Writer};
 use highwater_protocol::{
-    ApiKey, ListenerKind, Request, RequestHeader, Response, response_header_version,
+    ApiKey, ListenerKind, OutRequest, RequestHeader, Response, response_header_version,
 };
 use highwater_records::{BatchBuilder, BatchOptions, ProducerStamp};
 use highwater_types::{
@@ -66,7 +66,7 @@ pub struct World {
     pub events: Vec<String>,
     pub stopped: BTreeSet<u16>,
     /// What shards sent to the controller, and nobody has answered.
-    pub sent: Vec<(u16, Token, Request)>,
+    pub sent: Vec<(u16, Token, OutRequest)>,
     clean: bool,
     starts: u8,
     topics_made: u64,
@@ -474,7 +474,7 @@ impl World {
             Effect::Event(entry) => self.events.push(entry.to_string()),
             Effect::Stopped => drop(self.stopped.insert(number)),
             Effect::Send { token, request, .. } => self.sent.push((number, token, request)),
-            Effect::Serving => {}
+            Effect::Serving(_) => {}
         }
     }
 

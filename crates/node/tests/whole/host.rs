@@ -15,7 +15,8 @@ use highwater_node::{
 };
 use highwater_protocol::wire::Writer;
 use highwater_protocol::{
-    ListenerKind, Request, RequestHeader, Response, response_header_version, supported_versions,
+    ListenerKind, OutRequest, Request, RequestHeader, Response, response_header_version,
+    supported_versions,
 };
 use highwater_types::{Millis, Mono, Now, WallMs};
 
@@ -269,7 +270,12 @@ impl Host {
                     self.connection(ticket.conn, out);
                 }
                 Effect::Part { to, part } => self.parts.push_back((machine, to, part)),
-                Effect::Send { token, request, .. } => self.send(machine, token, &request),
+                Effect::Send {
+                    channel,
+                    token,
+                    request,
+                    ..
+                } => self.send(machine, channel, token, &request),
                 Effect::Job { token, job } => {
                     self.syncs += usize::from(matches!(job.work, Work::SyncLog(_)));
                     if (self.hold)(&job.work) {
@@ -280,7 +286,7 @@ impl Host {
                     }
                 }
                 Effect::Event(entry) => self.events.push(entry.to_string()),
-                Effect::Serving => self.serving = true,
+                Effect::Serving(kind) => self.serving |= kind == ListenerKind::Broker,
                 Effect::Stopped => self.stopped |= machine == MachineId::Control,
             }
         }
@@ -294,14 +300,13 @@ impl Host {
         }
     }
 
-    fn send(&mut self, machine: MachineId, token: Token, request: &Request) {
-        let assigns = matches!(request, Request::AssignReplicasToDirs(_));
+    fn send(&mut self, machine: MachineId, channel: Channel, token: Token, request: &OutRequest) {
+        let assigns = matches!(request, OutRequest::AssignReplicasToDirs(_));
         if assigns && self.lose_assignments > 0 {
             self.lose_assignments -= 1;
             let result = Err(PeerError::Disconnected);
             return self.step(machine, Input::PeerAnswer { token, result });
         }
-        let channel = Channel::of(request);
         let link = self.loopbacks.get_mut(&channel).expect("a link");
         match link.ends.request_frame((machine, token), request) {
             Ok(frame) => {

@@ -3,9 +3,9 @@
 use std::collections::VecDeque;
 
 use highwater_disk::MemFile;
-use highwater_node::loopback::{Channel, Sender};
-use highwater_node::{ConnId, Connection, Input, Loopback, MachineId, PeerError, Piece, Token};
-use highwater_protocol::{Request, Response};
+use highwater_node::loopback::Sender;
+use highwater_node::{Channel, ConnId, Connection, Input, Loopback, MachineId, PeerError, Piece, Token};
+use highwater_protocol::{OutRequest, Response};
 use highwater_types::{Mono, NodeId};
 
 use super::node::{LiveConn, Peer};
@@ -16,6 +16,8 @@ const fn id_of(channel: Channel) -> ConnId {
     match channel {
         Channel::Others => ConnId(0),
         Channel::Lifecycle => ConnId(u64::MAX),
+        Channel::Metadata => ConnId(u64::MAX - 1),
+        Channel::Fetcher => ConnId(u64::MAX - 2),
     }
 }
 
@@ -24,7 +26,8 @@ impl World {
         &mut self,
         node: NodeId,
         sender: Sender,
-        request: &Request,
+        channel: Channel,
+        request: &OutRequest,
         deadline: Mono,
     ) {
         let now = self.now();
@@ -32,7 +35,6 @@ impl World {
         let Some(process) = self.process_mut(node) else {
             return;
         };
-        let channel = Channel::of(request);
         let id = id_of(channel);
         process.conns.entry(id).or_insert_with(|| LiveConn {
             core: Connection::new(id, Loopback::caller()),

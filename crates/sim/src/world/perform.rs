@@ -2,6 +2,7 @@
 
 use highwater_disk::MemDisk;
 use highwater_node::{Effect, Input, MachineId};
+use highwater_protocol::ListenerKind;
 use highwater_types::NodeId;
 
 use super::{Event, World};
@@ -74,13 +75,13 @@ impl World {
             }
             Effect::Send {
                 peer,
+                channel,
                 token,
                 request,
                 deadline,
-                ..
             } => {
-                assert_eq!(peer, node, "a node knows no other node yet");
-                self.send_to_itself(node, (machine, token), &request, deadline);
+                assert!(peer.is_loopback(node), "a node knows no other node yet");
+                self.send_to_itself(node, (machine, token), channel, &request, deadline);
             }
             Effect::Job { token, job } => {
                 let at = self.after(self.delays.job);
@@ -107,7 +108,9 @@ impl World {
                     process.stopped = true;
                 }
             }
-            Effect::Serving => {
+            // Clients come when brokers are served.
+            Effect::Serving(ListenerKind::Controller) => {}
+            Effect::Serving(ListenerKind::Broker) => {
                 if let Some(process) = self.process_mut(node) {
                     process.serving = true;
                 }
