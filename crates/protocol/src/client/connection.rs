@@ -7,7 +7,7 @@ use super::PeerVersions;
 use crate::api::ApiKey;
 use crate::header::{RequestHeader, response_header_version};
 use crate::messages::{ApiVersionsRequest, ApiVersionsResponse, ResponseHeader};
-use crate::request::Request;
+use crate::request::{OutRequest, Request};
 use crate::response::Response;
 use crate::wire::{DecodeError, EncodeError, Message as _, Reader, Wire as _, Writer};
 
@@ -169,14 +169,40 @@ impl<T> ClientConnection<T> {
         version_max: i16,
         context: T,
     ) -> Result<OutFrame, SendError> {
+        let silent = matches!(request, Request::Produce(produce) if produce.acks() == 0);
+        let encode = |version| request.encode(version);
+        self.send_encoded(request.api_key(), version_max, silent, encode, context)
+    }
+
+    /// As [`ClientConnection::send`], for what a node sends to another.
+    ///
+    /// # Errors
+    /// When it cannot be sent; the connection can go on.
+    pub fn send_out(
+        &mut self,
+        request: &OutRequest,
+        version_max: i16,
+        context: T,
+    ) -> Result<OutFrame, SendError> {
+        let silent = matches!(request, OutRequest::Produce(produce) if produce.acks == 0);
+        let encode = |version| request.encode(version);
+        self.send_encoded(request.api_key(), version_max, silent, encode, context)
+    }
+
+    fn send_encoded(
+        &mut self,
+        api_key: ApiKey,
+        version_max: i16,
+        silent: bool,
+        encode: impl FnOnce(i16) -> Result<Bytes, EncodeError>,
+        context: T,
+    ) -> Result<OutFrame, SendError> {
         let versions = self.versions().ok_or(SendError::NotReady)?;
-        let api_key = request.api_key();
         let version = versions
             .highest_common_up_to(api_key, version_max)
             .ok_or(SendError::Unsupported(api_key))?;
-        let body = request.encode(version)?;
+        let body = encode(version)?;
         let (correlation_id, frame) = self.frame(api_key, version, body)?;
-        let silent = matches!(request, Request::Produce(produce) if produce.acks() == 0);
         if !silent {
             self.waiting.push_back(Waiting {
                 correlation_id,

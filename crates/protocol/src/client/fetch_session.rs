@@ -18,14 +18,20 @@ const SESSIONS_SINCE: i16 = 7;
 /// [`FetchSession::handle_failure`].
 #[derive(Clone, Debug)]
 pub struct FetchSession {
-    /// 0: none.
-    session_id: i32,
-    /// Of the next request. 0: a full one, which begins a session.
-    epoch: i32,
+    session: SessionEpoch,
     /// Whether the session's topics are named by id.
     by_id: bool,
     /// What the broker knows, or will once it has taken in the request on its way.
     partitions: BTreeMap<Key, WantedPartition>,
+}
+
+/// Which session the next request belongs to, and where in it that request stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct SessionEpoch {
+    /// 0: none.
+    id: i32,
+    /// Of the next request. 0: a full one, which begins a session.
+    epoch: i32,
 }
 
 type Key = (TopicRef, PartitionIndex);
@@ -91,8 +97,7 @@ impl FetchSession {
     #[must_use]
     pub const fn new() -> Self {
         Self {
-            session_id: 0,
-            epoch: 0,
+            session: SessionEpoch { id: 0, epoch: 0 },
             by_id: false,
             partitions: BTreeMap::new(),
         }
@@ -116,7 +121,7 @@ impl FetchSession {
         let by_id = version > NAMES_UNTIL;
         if by_id != self.by_id {
             // A session cannot change how it names topics.
-            self.epoch = 0;
+            self.session.begin_anew();
         }
         self.by_id = by_id;
         let mut request = FetchRequest {
@@ -127,10 +132,9 @@ impl FetchSession {
             ..FetchRequest::default()
         };
         let mut known = std::mem::take(&mut self.partitions);
-        let full = self.epoch == 0 || version < SESSIONS_SINCE;
+        let full = self.session.is_full_next() || version < SESSIONS_SINCE;
         if version >= SESSIONS_SINCE {
-            request.session_id = self.session_id;
-            request.session_epoch = self.epoch;
+            (request.session_id, request.session_epoch) = self.session.next();
         }
         for it in wanted {
             let key = self.key(&it);
@@ -151,8 +155,8 @@ impl FetchSession {
     /// A request that ends the session without fetching, if there is one.
     #[must_use]
     pub fn close_request(&self) -> Option<FetchRequest> {
-        (self.session_id != 0).then(|| FetchRequest {
-            session_id: self.session_id,
+        (self.session.id != 0).then(|| FetchRequest {
+            session_id: self.session.id,
             session_epoch: -1,
             ..FetchRequest::default()
         })
@@ -164,41 +168,21 @@ impl FetchSession {
     /// When the broker refused the request, or answered what is not in the session. The next
     /// request then begins a new session.
     pub fn handle_answer(&mut self, answer: &FetchResponse) -> Result<(), SessionError> {
-        match answer.error_code {
-            ErrorCode::NONE => {}
-            ErrorCode::FETCH_SESSION_ID_NOT_FOUND => {
-                self.forget();
-                return Err(SessionError::Refused(answer.error_code));
-            }
-            refused => {
-                self.handle_failure();
-                return Err(SessionError::Refused(refused));
-            }
-        }
+        self.session
+            .check(answer.error_code)
+            .map_err(SessionError::Refused)?;
         if !self.knows_all(answer) {
             self.handle_failure();
             return Err(SessionError::Foreign);
         }
-        if answer.session_id == 0 {
-            // The broker keeps no session for us.
-            self.forget();
-        } else {
-            // Epoch 0 would begin a session, so the count goes on at 1 after the largest.
-            self.epoch = self.epoch.checked_add(1).unwrap_or(1);
-            self.session_id = answer.session_id;
-        }
+        self.session.advance(answer.session_id);
         Ok(())
     }
 
     /// The last request got no answer: whether the broker took it in is not known, so the next
     /// one is full, and replaces the session if there still is one.
     pub const fn handle_failure(&mut self) {
-        self.epoch = 0;
-    }
-
-    const fn forget(&mut self) {
-        self.session_id = 0;
-        self.epoch = 0;
+        self.session.begin_anew();
     }
 
     fn knows_all(&self, answer: &FetchResponse) -> bool {
@@ -222,6 +206,43 @@ impl FetchSession {
             TopicRef::Name(Arc::clone(&it.topic))
         };
         (topic, it.partition)
+    }
+}
+
+impl SessionEpoch {
+    /// Session id and epoch of the next request.
+    pub(super) const fn next(self) -> (i32, i32) {
+        (self.id, self.epoch)
+    }
+
+    /// Whether the next request names all partitions.
+    pub(super) const fn is_full_next(self) -> bool {
+        self.epoch == 0
+    }
+
+    /// The next request is full. It replaces the session if there still is one.
+    pub(super) const fn begin_anew(&mut self) {
+        self.epoch = 0;
+    }
+
+    /// Takes in the error of an answer's head, which is given back.
+    pub(super) fn check(&mut self, error: ErrorCode) -> Result<(), ErrorCode> {
+        if !error.is_error() {
+            return Ok(());
+        }
+        self.begin_anew();
+        if error == ErrorCode::FETCH_SESSION_ID_NOT_FOUND {
+            self.id = 0;
+        }
+        Err(error)
+    }
+
+    /// The broker has taken in the last request in this session; 0: it keeps none for us.
+    pub(super) fn advance(&mut self, session_id: i32) {
+        self.id = session_id;
+        // Epoch 0 would begin a session, so the count goes on at 1 after the largest.
+        let next = self.epoch.checked_add(1).unwrap_or(1);
+        self.epoch = if session_id == 0 { 0 } else { next };
     }
 }
 
