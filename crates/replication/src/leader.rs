@@ -95,6 +95,30 @@ impl Leader {
         Ok(())
     }
 
+    /// Notes that a follower that fetched so before did it once more at `at`. Nothing when such a
+    /// fetch does not count, or was noted.
+    pub(crate) fn heard(&mut self, at: Mono, fetch: FollowerFetch, log_end_offset: Offset) {
+        let follower = self.followers.get_mut(&fetch.replica);
+        let same_epoch = fetch.leader_epoch == self.epoch;
+        let Some(follower) = follower.filter(|_| same_epoch) else {
+            return;
+        };
+        let is_same = (follower.broker_epoch, follower.log_end_offset)
+            == (fetch.broker_epoch, fetch.fetch_offset);
+        if is_same && follower.last_fetch.is_some_and(|last| last.at < at) {
+            follower.fetched(at, fetch.fetch_offset, log_end_offset);
+        }
+    }
+
+    /// The followers that fetched within the lag limit, whether they are in the ISR or not.
+    pub(crate) fn heard_of(&self, judging: Judging<'_>) -> impl Iterator<Item = NodeId> {
+        let heard = self.followers.iter().filter(move |(_, follower)| {
+            let last = follower.last_fetch;
+            last.is_some_and(|last| judging.now.since(last.at) <= judging.lag_max)
+        });
+        heard.map(|(node, _)| *node)
+    }
+
     /// Why a follower may join the ISR now: nothing else is pending, it is eligible, and it has
     /// reached both the high watermark and the start of this leader epoch (KAFKA-7128: what the
     /// epoch before acknowledged may lie above this leader's own high watermark).
@@ -185,11 +209,15 @@ impl Leader {
     }
 
     /// Whether the metadata lets a follower be in the ISR: registered under the very epoch that it
-    /// fetches with (KIP-903), neither fenced nor shutting down (KIP-841).
+    /// fetches with (KIP-903), neither fenced nor shutting down (KIP-841). One whose fetches have
+    /// no place for an epoch is taken for the registered one, as in Kafka; one that has not
+    /// fetched yet is not.
     fn is_eligible(&self, replica: NodeId, eligible: &EligibleBrokers) -> bool {
-        let fetches_as = self.followers.get(&replica).map(|it| it.broker_epoch);
-        fetches_as.is_some_and(|epoch| {
-            epoch != BrokerEpoch::NONE && eligible.get(&replica) == Some(&epoch)
+        let fetches_as = self.followers.get(&replica);
+        let fetches_as = fetches_as.filter(|it| it.last_fetch.is_some());
+        let registered = eligible.get(&replica);
+        fetches_as.zip(registered).is_some_and(|(it, registered)| {
+            it.broker_epoch == BrokerEpoch::NONE || it.broker_epoch == *registered
         })
     }
 }

@@ -1,4 +1,4 @@
-use highwater_types::{ErrorCode, NodeId, Now};
+use highwater_types::{ErrorCode, Mono, NodeId, Now};
 
 use super::{FollowerFetch, Replica};
 use crate::{CommittedIsr, IsrAnswer, IsrCause, IsrProposal, Output, Role};
@@ -30,6 +30,19 @@ impl Replica {
         Ok(())
     }
 
+    /// A follower fetched once more, at `at`, exactly as it did in `fetch` before: so it is with
+    /// the partitions that a fetch session does not mention (KIP-227). The owner says so before it
+    /// tells of anything that happened later: an append, a look for who lags.
+    ///
+    /// Only the last of such fetches needs to be told: the others say nothing more. One that does
+    /// not count any more, or that is not news, is ignored.
+    pub fn handle_follower_heard(&mut self, at: Mono, fetch: FollowerFetch) {
+        let log_end_offset = self.ends.log_end_offset;
+        if let Role::Leader(leader) = &mut self.role {
+            leader.heard(at, fetch, log_end_offset);
+        }
+    }
+
     /// Looks for members of the ISR that have not caught up for too long. The owner calls it at
     /// least every half of `replica.lag.time.max.ms`, and after a stall of its own only once all
     /// fetches that waited meanwhile are handled: what the leader did not hear is not the
@@ -43,6 +56,7 @@ impl Replica {
         }
         // Whoever was waited for because it kept up may not keep up any more.
         self.advance(now, out);
+        self.let_anyone_join(now, out);
         self.assert_invariants();
     }
 
@@ -62,6 +76,9 @@ impl Replica {
             Err(error) => self.take_refusal(*error, out),
         }
         self.advance(now, out);
+        if answer.result.is_ok() {
+            self.let_anyone_join(now, out);
+        }
         self.assert_invariants();
     }
 
@@ -82,6 +99,21 @@ impl Replica {
         };
         let judging = self.judging(now.mono);
         if let Some(cause) = leader.joins(replica, self.high_watermark, judging) {
+            self.propose(cause, out);
+        }
+    }
+
+    /// As when each follower that is heard of fetched now: something else than its fetch may have
+    /// stood in its way, and a follower that has all there is does not fetch anything new.
+    pub(super) fn let_anyone_join(&mut self, now: Now, out: &mut Vec<Output>) {
+        let Role::Leader(leader) = &self.role else {
+            return;
+        };
+        let judging = self.judging(now.mono);
+        let joins = leader
+            .heard_of(judging)
+            .find_map(|replica| leader.joins(replica, self.high_watermark, judging));
+        if let Some(cause) = joins {
             self.propose(cause, out);
         }
     }

@@ -29,7 +29,8 @@ impl Replica {
     /// are neither fenced nor shutting down. Those that are not assigned here do not matter.
     ///
     /// Nobody leaves the ISR by this: that is the controller's decision. But who is out of it and
-    /// may not come back is no longer waited for (KAFKA-15021).
+    /// may not come back is no longer waited for (KAFKA-15021), and who fetches and may come back
+    /// now is asked for.
     pub fn handle_brokers(
         &mut self,
         now: Now,
@@ -38,6 +39,7 @@ impl Replica {
     ) {
         self.eligible = eligible;
         self.advance(now, out);
+        self.let_anyone_join(now, out);
         self.assert_invariants();
     }
 

@@ -85,6 +85,9 @@ pub struct Assignment {
 }
 
 /// One fetch of a follower, already checked to hold the same history as the leader.
+///
+/// The broker epoch is [`BrokerEpoch::NONE`] where the request has no place for one (Fetch below
+/// version 15).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FollowerFetch {
     /// The follower.
@@ -196,19 +199,19 @@ impl Replica {
     }
 
     /// What an acks=all write that ends at `end_offset` (exclusive) is told; `None` while it has
-    /// to wait for the high watermark.
+    /// to wait for the high watermark. NOT_ENOUGH_REPLICAS_AFTER_APPEND as soon as the maximal ISR
+    /// is below the minimum.
     #[must_use]
     pub fn acks_all_outcome(&self, end_offset: Offset) -> Option<ErrorCode> {
         let Some(leader) = self.role.as_leader() else {
             return Some(ErrorCode::NOT_LEADER_OR_FOLLOWER);
         };
-        if self.high_watermark < end_offset {
-            return None;
-        }
+        // Also while the high watermark is below: it stands still until the ISR has grown again
+        // (KIP-966), and nobody may be told that his write is safe until then.
         if leader.isr.maximal().count() < self.effective_min_in_sync_replicas() {
             return Some(ErrorCode::NOT_ENOUGH_REPLICAS_AFTER_APPEND);
         }
-        Some(ErrorCode::NONE)
+        (self.high_watermark >= end_offset).then_some(ErrorCode::NONE)
     }
 
     /// What an acks=1 write that ends at `end_offset` (exclusive) is told; `None` while it has to

@@ -154,8 +154,12 @@ fn ih_05_a_fenced_broker_does_not_join() {
     let mut story = leader(10, 10, &[1, 2], &[1]);
     story.brokers(&[1]);
     assert_eq!(story.fetch(2, 1, 10), Ok(String::new()));
-    assert_eq!(story.brokers(&[1, 2]), "");
-    assert_eq!(story.fetch(2, 1, 10), Ok("propose 1:5,2:5 at 0".to_owned()));
+    assert_eq!(
+        story.brokers(&[1, 2]),
+        "propose 1:5,2:5 at 0",
+        "it may not have anything new to fetch for long"
+    );
+    assert_eq!(story.fetch(2, 1, 10), Ok(String::new()));
     let refused = story.isr_answer(1, 0, Err(ErrorCode::INELIGIBLE_REPLICA));
     assert_eq!(
         refused, "",
@@ -285,4 +289,109 @@ fn np_07_a_zombie_leader_acknowledges_nothing() {
         assert_eq!(lost, "propose 1:5 at 0");
         assert_eq!(story.replica.acks_all_outcome(offset(6)), None);
     }
+}
+
+/// What an incremental fetch session does not mention is fetched again all the same (KIP-227).
+#[test]
+fn a_follower_that_is_only_heard_of_keeps_up() {
+    let mut story = leader(5, 5, &[1, 2], &[1, 2]);
+    assert_eq!(story.fetch(2, 1, 5), Ok(String::new()));
+    story.advance(60_000);
+    story.heard(2, 1, 5);
+    assert_eq!(story.append(6), "");
+    assert_eq!(story.lag_check(9_000), "", "caught up 9 s ago, not 69");
+    story.heard(2, 1, 5);
+    assert_eq!(
+        story.lag_check(1_001),
+        "propose 1:5 at 0",
+        "to be heard of is not to catch up"
+    );
+    let leader = story.replica.role().as_leader().expect("leads");
+    let last = leader.followers[&NodeId::new(2)].last_fetch.expect("heard");
+    let ago = story.now.mono.since(last.at);
+    assert_eq!(ago, Millis::new(1_001), "the last sign of life");
+}
+
+#[test]
+fn a_follower_that_fell_silent_is_not_taken_for_caught_up_later() {
+    let mut story = leader(5, 5, &[1, 2], &[1, 2]);
+    assert_eq!(story.fetch(2, 1, 5), Ok(String::new()));
+    story.advance(60_000);
+    assert_eq!(story.append(6), "");
+    assert_eq!(story.lag_check(0), "propose 1:5 at 0");
+}
+
+#[test]
+fn to_be_heard_of_counts_only_as_what_was_fetched_before() {
+    let mut story = leader(5, 5, &[1, 2], &[1]);
+    story.brokers(&[1]);
+    story.heard(2, 1, 5);
+    assert_eq!(story.last_fetch(2), None, "it has not fetched");
+    assert_eq!(story.fetch(2, 1, 4), Ok(String::new()));
+    let at = story.last_fetch(2);
+    story.advance(100);
+    story.heard(2, 1, 5);
+    story.heard(2, 2, 4);
+    assert_eq!(story.last_fetch(2), at, "another offset, another epoch");
+    story.heard(2, 1, 4);
+    assert_eq!(story.last_fetch(2), Some(story.now.mono));
+    assert_eq!(story.metadata(1, (2, 1), &[1, 2], &[1]), "leads 2 at 5");
+    story.heard(2, 1, 4);
+    assert_eq!(story.last_fetch(2), None, "of the epoch before");
+}
+
+/// The leader learns of a registration, or of an unfencing, after the follower has fetched all
+/// there is: it will not mention the partition again for long.
+#[test]
+fn who_may_join_only_now_joins_without_a_new_fetch() {
+    let mut story = leader(5, 5, &[1, 2, 3], &[1]);
+    story.brokers(&[1]);
+    for follower in [2, 3] {
+        assert_eq!(story.fetch(follower, 1, 5), Ok(String::new()));
+    }
+    assert_eq!(story.brokers(&[1, 2, 3]), "propose 1:5,2:5 at 0");
+    assert_eq!(
+        story.isr_answer(1, 0, Ok((1, &[1, 2]))),
+        "isr 1 -> 1,2; propose 1:5,2:5,3:5 at 1",
+        "one change after the other"
+    );
+    let refused = story.isr_answer(1, 1, Err(ErrorCode::INELIGIBLE_REPLICA));
+    assert_eq!(refused, "", "not over and over");
+    assert_eq!(story.lag_check(5_000), "propose 1:5,2:5,3:5 at 1");
+    story.isr_answer(1, 1, Err(ErrorCode::INELIGIBLE_REPLICA));
+    assert_eq!(story.lag_check(5_001), "", "nobody heard of it for long");
+}
+
+/// Fetch below version 15 has no place for a broker epoch.
+#[test]
+fn a_follower_without_a_broker_epoch_joins_as_the_registered_one() {
+    let mut story = leader(5, 5, &[1, 2], &[1]);
+    assert_eq!(
+        story.fetch_as(2, -1, 1, 5),
+        Ok("propose 1:5,2:-1 at 0".to_owned())
+    );
+    story.isr_answer(1, 0, Err(ErrorCode::INELIGIBLE_REPLICA));
+    story.brokers(&[1]);
+    assert_eq!(
+        story.fetch_as(2, -1, 1, 5),
+        Ok(String::new()),
+        "not registered, or fenced"
+    );
+}
+
+#[test]
+fn ih_12_a_write_that_the_isr_shrinks_under_is_told_at_once() {
+    let mut story = Story::new(0, 0, 0, config(2, NEVER));
+    story.brokers(&[1, 2]);
+    story.metadata(1, (1, 0), &[1, 2], &[1, 2]);
+    assert_eq!(story.append(10), "");
+    assert_eq!(story.replica.acks_all_outcome(offset(10)), None);
+    assert_eq!(story.lag_check(10_001), "propose 1:5 at 0");
+    assert_eq!(story.replica.acks_all_outcome(offset(10)), None);
+    assert_eq!(story.isr_answer(1, 0, Ok((1, &[1]))), "isr 1,2 -> 1");
+    assert_eq!(
+        story.replica.acks_all_outcome(offset(10)),
+        Some(ErrorCode::NOT_ENOUGH_REPLICAS_AFTER_APPEND)
+    );
+    assert_eq!(high_watermark(&story), 0, "not readable");
 }

@@ -167,6 +167,19 @@ impl Story {
             .map(|()| text(&out))
     }
 
+    /// A follower fetched once more, now, as it did in that epoch at that offset.
+    pub(crate) fn heard(&mut self, replica: i32, epoch: i32, at: i64) {
+        let fetch = fetch_of(replica, REGISTERED, epoch, at);
+        self.replica.handle_follower_heard(self.now.mono, fetch);
+    }
+
+    /// When a follower fetched last, as far as the leader knows.
+    pub(crate) fn last_fetch(&self, replica: i32) -> Option<Mono> {
+        let leader = self.replica.role().as_leader()?;
+        let follower = leader.followers.get(&NodeId::new(replica))?;
+        follower.last_fetch.map(|it| it.at)
+    }
+
     /// The metadata lets these brokers be in an ISR, all registered as [`REGISTERED`].
     pub(crate) fn brokers(&mut self, ids: &[i32]) -> String {
         let epoch = BrokerEpoch::new(REGISTERED);
