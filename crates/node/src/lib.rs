@@ -15,6 +15,7 @@ pub mod journal;
 pub mod loopback;
 pub mod machine;
 pub mod part;
+pub mod peers;
 pub mod shard;
 
 pub use crate::authorizer::{AllowAll, Authorizer, Operation, Resource};
@@ -33,6 +34,7 @@ pub use crate::machine::{
     Piece, Region, Ticket, Token, run_job,
 };
 pub use crate::part::{Changed, ImageUpdate, Part};
+pub use crate::peers::{AnswerReader, FrameTooLong, LinkError, LinkOutput, PeerLink};
 pub use crate::shard::{
     FoundLog, FoundTopic, Shard, ShardDir, ShardParams, ShardSettings, owner_shard,
 };
