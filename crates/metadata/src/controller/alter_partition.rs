@@ -6,7 +6,7 @@ use highwater_types::{
     BrokerEpoch, ErrorCode, LeaderEpoch, NodeId, PartitionEpoch, TopicIdPartition,
 };
 
-use super::partition_change::{Election, PartitionChange};
+use super::partition_change::{Election, PartitionChange, SHRINKS_KEEP_THE_EPOCH_SINCE};
 use super::{Controller, Decision};
 use crate::delta::LEADER_UNCHANGED;
 use crate::image::{MetadataImage, PartitionImage};
@@ -120,6 +120,7 @@ impl Controller {
             },
             elr_enabled: image.elr_enabled(),
             min_in_sync_replicas: settings.min_in_sync_replicas,
+            shrinks_begin_epochs: image.metadata_version() < SHRINKS_KEEP_THE_EPOCH_SINCE,
             target_isr,
             unclean_shutdown: &[],
         }

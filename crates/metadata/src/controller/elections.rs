@@ -4,7 +4,7 @@ use highwater_records::stored::MetadataRecord;
 use highwater_types::{DirectoryId, NodeId, TopicIdPartition};
 
 use super::Controller;
-use super::partition_change::{Election, PartitionChange};
+use super::partition_change::{Election, PartitionChange, SHRINKS_KEEP_THE_EPOCH_SINCE};
 use crate::image::{MetadataImage, PartitionImage};
 
 /// Why leaders and in-sync replicas are looked at again.
@@ -14,6 +14,9 @@ pub(crate) enum Upheaval {
     Removed(NodeId),
     /// The broker may have lost data: it leaves every ISR and every ELR.
     Unclean(NodeId),
+    /// As before there were leader epochs: the broker may have lost data and stays in sync all the
+    /// same; it only leads no more. For the simulator, which shows what comes of it.
+    UncleanUnderOldRule(NodeId),
     /// The broker comes back: partitions without a leader get one.
     Added(NodeId),
     /// These directories of the broker are gone.
@@ -31,6 +34,7 @@ impl Controller {
     ) -> Vec<MetadataRecord> {
         let mut records = Vec::new();
         let elr_enabled = image.elr_enabled();
+        let shrinks_begin_epochs = image.metadata_version() < SHRINKS_KEEP_THE_EPOCH_SINCE;
         for topic in image.topics.values() {
             let mut settings = None;
             for (index, partition) in topic.partitions.iter() {
@@ -56,6 +60,7 @@ impl Controller {
                     },
                     elr_enabled,
                     min_in_sync_replicas: settings.min_in_sync_replicas,
+                    shrinks_begin_epochs,
                     target_isr: upheaval.target_isr(partition),
                     unclean_shutdown: upheaval.unclean_shutdown(elr_enabled),
                 };
@@ -74,6 +79,7 @@ impl Upheaval {
                 partition.in_sync_replicas.contains(id)
                     || partition.eligible_leader_replicas.contains(id)
             }
+            Self::UncleanUnderOldRule(id) => partition.leader == *id,
             Self::Added(_) => !partition.has_leader(),
             Self::DirectoriesLost(id, directories) => {
                 partition.in_sync_replicas.contains(id)
@@ -89,6 +95,7 @@ impl Upheaval {
         let up = match self {
             Self::Removed(gone)
             | Self::Unclean(gone)
+            | Self::UncleanUnderOldRule(gone)
             | Self::DirectoriesLost(gone, _)
             | Self::Stranded(gone, _) => id != *gone && image.is_active(id),
             Self::Added(back) => id == *back || image.is_active(id),
@@ -102,7 +109,7 @@ impl Upheaval {
             | Self::Unclean(gone)
             | Self::DirectoriesLost(gone, _)
             | Self::Stranded(gone, _) => *gone,
-            Self::Added(_) => NodeId::NONE,
+            Self::Added(_) | Self::UncleanUnderOldRule(_) => NodeId::NONE,
         };
         partition
             .in_sync_replicas

@@ -4,6 +4,7 @@ use highwater_types::{BrokerEpoch, DirectoryId, ErrorCode, Mono, NodeId, Offset}
 
 use super::elections::Upheaval;
 use super::{Controller, Decision, NextOffset};
+use crate::delta::MetadataDelta;
 use crate::image::{BrokerImage, MetadataImage};
 
 /// What a broker says about itself every heartbeat.
@@ -63,7 +64,15 @@ impl Controller {
         let broker = image.broker(id).expect("its epoch was just checked");
         let standing = self.next_standing(image, broker, request);
         let mut records = self.change_standing(image, broker, standing);
-        records.extend(self.offline_directories(image, broker, &request.offline_directories));
+        let lost = &request.offline_directories;
+        if records.is_empty() || lost.is_empty() {
+            records.extend(self.offline_directories(image, broker, lost));
+        } else {
+            // Another leader may be looked for twice: the second time among those left by the
+            // first (KAFKA-13173).
+            let changed = changed(image, &records);
+            records.extend(self.offline_directories(&changed, broker, lost));
+        }
         records.extend(cordon(image, broker, request.cordoned_directories.as_ref()));
         self.sessions
             .touch(id, epoch, now, request.current_metadata_offset);
@@ -200,6 +209,16 @@ impl Controller {
         records.extend(self.partition_changes(image, &upheaval));
         records
     }
+}
+
+/// The image with these records applied.
+fn changed(image: &MetadataImage, records: &[MetadataRecord]) -> MetadataImage {
+    let mut delta = MetadataDelta::new(image.clone());
+    for record in records {
+        let replayed = delta.replay(record);
+        replayed.expect("the controller's records fit its image");
+    }
+    delta.image().clone()
 }
 
 /// The metadata.version from which directories can be cordoned.
@@ -411,5 +430,25 @@ mod tests {
         assert_eq!(cluster.partition("t", 0).leader, NodeId::new(1));
         let broker = cluster.image().broker(NodeId::new(2)).expect("registered");
         assert_eq!(broker.directories, [directory(21)]);
+    }
+
+    #[test]
+    fn cm_06_a_broker_that_comes_back_without_a_directory_does_not_lead_there() {
+        let mut cluster = Cluster::new(1);
+        let two = super::super::Registration {
+            directories: vec![directory(20), directory(21)],
+            ..cluster.registration(2)
+        };
+        let epoch = cluster.register(&two);
+        cluster.unfence(2, epoch);
+        cluster.create("t", &[&[2]]);
+        cluster.assign_directory("t", 0, &[directory(20)]);
+        assert!(cluster.beat(2, |it| it.want_fence = true).is_fenced);
+        // One heartbeat: it is ready again, and has lost the directory.
+        let back = cluster.beat(2, |it| it.offline_directories = vec![directory(20)]);
+        assert!(!back.is_fenced);
+        let partition = cluster.partition("t", 0);
+        assert_eq!(partition.leader, NodeId::NONE, "its directory is offline");
+        assert_eq!(partition.in_sync_replicas, []);
     }
 }

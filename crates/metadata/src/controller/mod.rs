@@ -6,6 +6,7 @@ mod assign_dirs;
 mod bootstrap;
 mod create_topics;
 mod delete_topics;
+mod elect;
 mod elections;
 mod heartbeat;
 mod partition_change;
@@ -21,6 +22,7 @@ pub use create_topics::{
     CreateTopic, CreateTopics, CreatedTopic, PARTITIONS_PER_REQUEST_MAX, TopicOutcome,
 };
 pub use delete_topics::{DeleteTopic, DeleteTopics, DeletedTopic};
+pub use elect::{Forced, ForcedElection};
 pub use heartbeat::{Heartbeat, HeartbeatAnswer};
 pub use producer_ids::{AllocatedProducerIds, PRODUCER_IDS_PER_BLOCK};
 pub use registration::Registration;
@@ -86,6 +88,9 @@ pub struct Controller {
     pub config: Arc<BrokerConfig>,
     /// `broker.session.timeout.ms`.
     pub session_timeout: Millis,
+    /// Whether an uncleanly stopped broker stays in its ISRs and ELRs, as before there were leader
+    /// epochs. Only the simulator sets it, to show what comes of it.
+    pub old_rule: bool,
     /// When each broker was last heard of. Not in the image: it starts anew with each controller.
     pub sessions: BrokerSessions,
 }
@@ -101,6 +106,7 @@ impl Controller {
             node_id,
             config,
             session_timeout,
+            old_rule: false,
             sessions,
         }
     }

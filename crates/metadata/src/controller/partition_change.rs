@@ -1,6 +1,7 @@
 use highwater_records::stored::metadata::PartitionChangeRecord;
 use highwater_types::{NodeId, PartitionIndex, TopicId};
 
+use crate::delta::LEADER_UNCHANGED;
 use crate::image::PartitionImage;
 
 /// How hard a new leader is looked for.
@@ -30,11 +31,17 @@ pub(crate) struct PartitionChange<'a> {
     pub(crate) elr_enabled: bool,
     /// The topic's `min.insync.replicas`.
     pub(crate) min_in_sync_replicas: u32,
+    /// Whether a smaller ISR begins a leader epoch: below metadata.version
+    /// [`SHRINKS_KEEP_THE_EPOCH_SINCE`] some brokers rely on it (KAFKA-15021).
+    pub(crate) shrinks_begin_epochs: bool,
     /// The in-sync replicas that it shall have.
     pub(crate) target_isr: Vec<NodeId>,
     /// Replicas that may have lost data: they leave the eligible ones.
     pub(crate) unclean_shutdown: &'a [NodeId],
 }
+
+/// The metadata.version (3.6-IV0) from which a smaller ISR keeps the leader epoch.
+pub(crate) const SHRINKS_KEEP_THE_EPOCH_SINCE: i16 = 12;
 
 struct Elected {
     leader: NodeId,
@@ -72,6 +79,9 @@ impl PartitionChange<'_> {
         if (!target_isr.is_empty() || may_be_empty) && target_isr != partition.in_sync_replicas {
             record.isr = Some(target_isr);
         }
+        if record.leader == LEADER_UNCHANGED && self.shrinks(record.isr.as_deref()) {
+            record.leader = partition.leader;
+        }
         if !same_members(&target_elr, &partition.eligible_leader_replicas) {
             record.eligible_leader_replicas = Some(target_elr);
         }
@@ -82,6 +92,15 @@ impl PartitionChange<'_> {
             ..PartitionChangeRecord::default()
         };
         (record != unchanged).then_some(record)
+    }
+
+    /// Whether the ISR loses a member, and that begins a leader epoch.
+    fn shrinks(&self, isr: Option<&[NodeId]>) -> bool {
+        let lost = |isr: &[NodeId]| {
+            let mut before = self.partition.in_sync_replicas.iter();
+            before.any(|replica| !isr.contains(replica))
+        };
+        self.shrinks_begin_epochs && isr.is_some_and(lost)
     }
 
     /// Who stays or becomes eligible: all that were in sync or eligible, but for those in sync now
@@ -107,6 +126,8 @@ impl PartitionChange<'_> {
                 eligible.push(*candidate);
             }
         }
+        // In the order in which Kafka has them for the ids that people use.
+        eligible.sort_unstable();
         eligible
     }
 
@@ -159,7 +180,7 @@ impl PartitionChange<'_> {
     /// leader again. `None`: as it is.
     fn last_known_leader(&self, record: &PartitionChangeRecord) -> Option<Vec<NodeId>> {
         let partition = self.partition;
-        let leader = if record.leader == crate::delta::LEADER_UNCHANGED {
+        let leader = if record.leader == LEADER_UNCHANGED {
             partition.leader
         } else {
             record.leader
@@ -206,6 +227,7 @@ mod tests {
         unclean_shutdown: &'a [i32],
         election: Election,
         elr_enabled: bool,
+        shrinks_begin_epochs: bool,
     }
 
     fn build(case: &Case<'_>) -> Option<PartitionChangeRecord> {
@@ -218,6 +240,7 @@ mod tests {
             election: case.election,
             elr_enabled: case.elr_enabled,
             min_in_sync_replicas: 2,
+            shrinks_begin_epochs: case.shrinks_begin_epochs,
             target_isr: ids(case.target_isr),
             unclean_shutdown: &ids(case.unclean_shutdown),
         }
@@ -232,6 +255,7 @@ mod tests {
             unclean_shutdown: &[],
             election: Election::Online,
             elr_enabled: true,
+            shrinks_begin_epochs: false,
         }
     }
 
@@ -267,7 +291,7 @@ mod tests {
         };
         let record = build(&case).expect("changes");
         assert_eq!(record.leader, NodeId::new(3));
-        assert_eq!(record.eligible_leader_replicas, Some(ids(&[2, 1])));
+        assert_eq!(record.eligible_leader_replicas, Some(ids(&[1, 2])));
         assert_eq!(record.last_known_elr, None);
     }
 
@@ -277,7 +301,7 @@ mod tests {
         let record = build(&case).expect("changes");
         assert_eq!(record.leader, NodeId::NONE);
         assert_eq!(record.isr, Some(Vec::new()));
-        assert_eq!(record.eligible_leader_replicas, Some(ids(&[2, 1])));
+        assert_eq!(record.eligible_leader_replicas, Some(ids(&[1, 2])));
         assert_eq!(record.last_known_elr, Some(ids(&[1])));
     }
 
@@ -358,5 +382,32 @@ mod tests {
         let record = build(&case).expect("changes");
         assert_eq!(record.leader, NodeId::NONE);
         assert_eq!((record.isr, record.last_known_elr), (None, None));
+    }
+
+    #[test]
+    fn cm_14_below_level_12_a_smaller_isr_begins_a_leader_epoch() {
+        let whole = || partition(&[1, 2, 3], &[], &[], 1);
+        let shrinks = |old: bool, target_isr: &'static [i32]| Case {
+            up: &[1, 2, 3],
+            target_isr,
+            shrinks_begin_epochs: old,
+            ..case(whole())
+        };
+        let record = build(&shrinks(true, &[1, 2])).expect("changes");
+        assert_eq!(
+            record.leader,
+            NodeId::new(1),
+            "the same leader, in a new epoch"
+        );
+        let record = build(&shrinks(false, &[1, 2])).expect("changes");
+        assert_eq!(record.leader, LEADER_UNCHANGED);
+        let grows = Case {
+            up: &[1, 2, 3],
+            target_isr: &[1, 2, 3],
+            shrinks_begin_epochs: true,
+            ..case(partition(&[1, 2], &[], &[], 1))
+        };
+        let record = build(&grows).expect("changes");
+        assert_eq!(record.leader, LEADER_UNCHANGED, "an expansion never does");
     }
 }

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use highwater_types::NodeId;
 
-use crate::image::MetadataImage;
+use crate::image::{BrokerImage, MetadataImage};
 
 /// Spreads the replicas of new partitions over brokers and racks.
 ///
@@ -39,10 +39,9 @@ pub(crate) enum PlacementError {
 impl Placement {
     /// A placement that starts at a random broker.
     pub(crate) fn new(image: &MetadataImage, random: u64) -> Self {
-        let (up, down): (Vec<_>, Vec<_>) = image
-            .brokers
-            .values()
-            .partition(|broker| image.is_active(broker.id));
+        let candidates = image.brokers.values().filter(|broker| !is_cordoned(broker));
+        let (up, down): (Vec<_>, Vec<_>) =
+            candidates.partition(|broker| image.is_active(broker.id));
         let spot = |id: NodeId, rack: &Option<String>| Spot {
             id,
             rack: rack.clone(),
@@ -105,6 +104,13 @@ impl Placement {
     }
 }
 
+/// Whether every directory of a broker is cordoned: it gets no new replicas (KIP-1066).
+fn is_cordoned(broker: &BrokerImage) -> bool {
+    let cordoned = broker.cordoned.as_deref().unwrap_or_default();
+    let all = broker.directories.iter().all(|it| cordoned.contains(it));
+    all && !broker.directories.is_empty()
+}
+
 /// Takes one broker of each rack in turn.
 fn alternate(spots: Vec<Spot>) -> Vec<Spot> {
     let mut racks: BTreeMap<Option<String>, std::vec::IntoIter<Spot>> = BTreeMap::new();
@@ -127,8 +133,10 @@ fn alternate(spots: Vec<Spot>) -> Vec<Spot> {
 mod tests {
     use std::collections::BTreeSet;
 
+    use proptest::prelude::*;
+
     use super::*;
-    use crate::controller::testing::Cluster;
+    use crate::controller::testing::{Cluster, directory};
 
     #[test]
     fn leaders_and_replicas_spread() {
@@ -184,5 +192,84 @@ mod tests {
         assert_eq!(placement.check(i16::MAX), Err(too_few));
         let nobody = Placement::new(Cluster::new(0).image(), 0);
         assert_eq!(nobody.check(1), Err(PlacementError::NobodyUp));
+    }
+
+    #[test]
+    fn who_has_only_cordoned_directories_gets_no_replica() {
+        let mut cluster = Cluster::new(3);
+        cluster.beat(2, |it| it.cordoned_directories = Some(vec![directory(2)]));
+        let placement = Placement::new(cluster.image(), 0);
+        assert!(placement.check(3).is_err());
+        for index in 0..6 {
+            assert!(!placement.place(index, 2).contains(&NodeId::new(2)));
+        }
+    }
+
+    /// What a placement promises, whatever the cluster.
+    fn check_promises(brokers: &[(Option<u8>, bool)], factor: usize, start: u64) {
+        let mut cluster = Cluster::new(0);
+        for (id, (rack, up)) in (1..).zip(brokers) {
+            let registration = crate::controller::Registration {
+                rack: rack.map(|it| format!("rack-{it}")),
+                ..cluster.registration(id)
+            };
+            let epoch = cluster.register(&registration);
+            if *up {
+                cluster.unfence(id, epoch);
+            }
+        }
+        let image = cluster.image();
+        let placement = Placement::new(image, start);
+        let ups = brokers.iter().filter(|(_, up)| *up).count();
+        let factor = i16::try_from(factor).expect("a few");
+        placement.check(factor).expect("enough brokers");
+        let mut leaders: BTreeMap<NodeId, usize> = BTreeMap::new();
+        let rack = |id: &NodeId| image.broker(*id).expect("registered").rack.clone();
+        let racks: BTreeSet<_> = image.brokers.keys().map(rack).collect();
+        let wanted = usize::try_from(factor).expect("positive");
+        for index in 0..ups * 3 {
+            let placed = placement.place(index, factor);
+            let distinct: BTreeSet<_> = placed.iter().collect();
+            assert_eq!(
+                (placed.len(), distinct.len()),
+                (wanted, wanted),
+                "{placed:?}"
+            );
+            assert!(
+                image.is_active(placed[0]),
+                "who is fenced does not lead: {placed:?}"
+            );
+            let used: BTreeSet<_> = placed.iter().map(rack).collect();
+            if racks.iter().all(Option::is_some) {
+                assert_eq!(
+                    used.len(),
+                    racks.len().min(wanted),
+                    "{placed:?} in {brokers:?}"
+                );
+            } else if racks.iter().all(Option::is_none) {
+                let fenced = placed.iter().filter(|id| !image.is_active(**id)).count();
+                assert_eq!(fenced, wanted.saturating_sub(ups), "fenced ones come last");
+            }
+            *leaders.entry(placed[0]).or_default() += 1;
+        }
+        assert!(leaders.values().all(|count| *count == 3), "{leaders:?}");
+    }
+
+    proptest! {
+        #[test]
+        fn leaders_are_even_racks_alternate_and_fenced_brokers_come_last(
+            racked in any::<bool>(),
+            brokers in proptest::collection::vec((0..3_u8, any::<bool>()), 1..7),
+            factor in 1..7_usize,
+            start in any::<u64>(),
+        ) {
+            let mut brokers: Vec<_> = brokers
+                .into_iter()
+                .map(|(rack, up)| (racked.then_some(rack), up))
+                .collect();
+            // Somebody is up.
+            brokers[0].1 = true;
+            check_promises(&brokers, factor.min(brokers.len()), start);
+        }
     }
 }

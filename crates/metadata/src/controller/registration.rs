@@ -66,14 +66,8 @@ impl Controller {
                 answer: same.epoch,
             });
         }
-        let stored = existing.map(|it| it.epoch);
-        let clean = stored.is_none_or(|stored| stored == request.previous_epoch);
-        let upheaval = if clean || !image.elr_enabled() {
-            Upheaval::Removed(request.broker_id)
-        } else {
-            Upheaval::Unclean(request.broker_id)
-        };
-        let mut records = self.partition_changes(image, &upheaval);
+        let stopped = self.how_it_stopped(image, request);
+        let mut records = self.partition_changes(image, &stopped);
         let before = i64::try_from(records.len()).expect("fewer records than offsets");
         let epoch = BrokerEpoch::new(next.plus(before).raw());
         records.push(record(request, epoch, true, false).into());
@@ -81,6 +75,19 @@ impl Controller {
             records,
             answer: epoch,
         })
+    }
+
+    /// What follows from how the last life of a broker ended. One that cannot name its epoch did
+    /// not stop cleanly. Without eligible leader replicas that makes no difference, as in Kafka.
+    fn how_it_stopped(&self, image: &MetadataImage, request: &Registration) -> Upheaval {
+        let id = request.broker_id;
+        let stored = image.broker(id).map(|it| it.epoch);
+        let clean = stored == Some(request.previous_epoch);
+        match clean {
+            false if self.old_rule => Upheaval::UncleanUnderOldRule(id),
+            false if image.elr_enabled() => Upheaval::Unclean(id),
+            _ => Upheaval::Removed(id),
+        }
     }
 
     fn check_identity(
@@ -434,5 +441,42 @@ mod tests {
         cluster.unfence(1, epoch);
         assert!(!cluster.partition("t", 0).recovering);
         assert!(cluster.image().end.offset > Offset::new(epoch.raw()));
+    }
+
+    #[test]
+    fn under_the_old_rule_an_unclean_broker_stays_in_sync_and_only_leads_no_more() {
+        let mut cluster = Cluster::new(2);
+        cluster.controller.old_rule = true;
+        cluster.create("t", &[&[1, 2], &[2, 1]]);
+        let restarted = Registration {
+            incarnation: Uuid::from_u128(77),
+            ..cluster.registration(1)
+        };
+        let before = cluster.partition("t", 1);
+        cluster.register(&restarted);
+        let led = cluster.partition("t", 0);
+        assert_eq!(
+            (led.leader, led.in_sync_replicas),
+            (NodeId::new(2), ids(&[1, 2]))
+        );
+        assert_eq!(
+            cluster.partition("t", 1),
+            before,
+            "a follower there: nothing changes"
+        );
+    }
+
+    #[test]
+    fn i_14_a_broker_that_is_not_known_any_more_did_not_stop_cleanly() {
+        let mut cluster = Cluster::new(2);
+        cluster.create("t", &[&[2]]);
+        cluster.beat(2, |it| it.want_fence = true);
+        assert_eq!(
+            cluster.partition("t", 0).eligible_leader_replicas,
+            ids(&[2])
+        );
+        cluster.unregister(2);
+        cluster.register(&cluster.registration(2));
+        assert_eq!(cluster.partition("t", 0).eligible_leader_replicas, []);
     }
 }

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use highwater_records::stored::MetadataRecord;
-use highwater_records::stored::metadata::{FeatureLevelRecord, PartitionChangeRecord};
+use highwater_records::stored::metadata::{
+    FeatureLevelRecord, PartitionChangeRecord, UnregisterBrokerRecord,
+};
 use highwater_types::{
     BrokerEpoch, DirectoryId, ErrorCode, LeaderEpoch, Millis, Mono, NodeId, Offset, OffsetAndEpoch,
     PartitionIndex, Uuid,
@@ -104,6 +106,20 @@ impl Cluster {
             previous_epoch: BrokerEpoch::NONE,
             ..Registration::default()
         }
+    }
+
+    /// Somebody had the broker forgotten.
+    pub(crate) fn unregister(&mut self, id: i32) {
+        let epoch = self
+            .image()
+            .broker(NodeId::new(id))
+            .expect("registered")
+            .epoch;
+        self.apply(&[UnregisterBrokerRecord {
+            broker_id: NodeId::new(id),
+            broker_epoch: epoch.raw(),
+        }
+        .into()]);
     }
 
     fn decide(&self, request: &Registration) -> Result<super::Decision<BrokerEpoch>, Refusal> {
