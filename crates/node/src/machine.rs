@@ -111,13 +111,25 @@ pub enum Channel {
     Metadata,
     /// Fetches of replicas.
     Fetcher,
+    /// Fetches of replicas whose topics are flushed before the next fetch: others need not wait
+    /// for their disks.
+    FlushedFetcher,
+    /// First fetches of replicas that begin to follow while [`Channel::Fetcher`] is parked.
+    JoiningFetcher,
     /// Everything else.
     Others,
 }
 
 impl Channel {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Lifecycle, Self::Metadata, Self::Fetcher, Self::Others];
+    pub const ALL: [Self; 6] = [
+        Self::Lifecycle,
+        Self::Metadata,
+        Self::Fetcher,
+        Self::FlushedFetcher,
+        Self::JoiningFetcher,
+        Self::Others,
+    ];
 }
 
 /// Whatever can happen to a machine.
