@@ -26,6 +26,8 @@ pub struct Follower {
     pub epoch: LeaderEpoch,
     /// When it fetches.
     pub next_fetch: NextFetch,
+    /// Fetches that brought nothing but an error, since the last that did not.
+    pub failures: u32,
 }
 
 /// When a follower fetches next.

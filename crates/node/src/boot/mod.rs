@@ -175,6 +175,7 @@ impl<D: Disk> Found<'_, D> {
             kraft_version,
             broker_config: Arc::clone(&config.broker),
             trace: config.trace,
+            old_rule: config.old_rule,
             dirs: dirs.collect(),
             seed,
         })

@@ -145,11 +145,12 @@ impl<D: Disk> Shard<D> {
             kraft_version,
             broker_config,
             trace,
+            old_rule,
             dirs,
             seed,
         } = params;
         assert!(number < shards, "shard {number} of {shards}");
-        let settings = ShardSettings::new(&broker_config, trace);
+        let settings = ShardSettings::new(&broker_config, trace, old_rule);
         let serving = ServingSettings::new(cluster_id, kraft_version, &broker_config);
         let mut random = ChaCha8Rng::from_seed(seed);
         let mut session_seed = [0; 32];

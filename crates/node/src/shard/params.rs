@@ -24,6 +24,8 @@ pub struct ShardParams<D: Disk> {
     pub broker_config: Arc<BrokerConfig>,
     /// Whether `Level::Trace` events are pushed: for the simulator.
     pub trace: bool,
+    /// Whether followers cut by the rule from before leader epochs: for the simulator.
+    pub old_rule: bool,
     /// Every log directory, in the order of `LogDirNumber`.
     pub dirs: Vec<ShardDir<D>>,
     /// Seeds the shard's own random source; different for each shard and start.
@@ -92,6 +94,8 @@ impl FoundTopic {
 pub struct ShardSettings {
     /// Whether `Level::Trace` events are pushed.
     pub trace: bool,
+    /// Whether followers cut by the rule from before leader epochs.
+    pub old_rule: bool,
     /// `log.retention.check.interval.ms`.
     pub retention_check_interval: Millis,
     /// `replica.high.watermark.checkpoint.interval.ms`.
@@ -108,6 +112,8 @@ pub struct ShardSettings {
     pub recovery_jobs_per_dir_max: usize,
     /// `replica.lag.time.max.ms`.
     pub replica_lag_time_max: Millis,
+    /// `replica.fetch.backoff.ms`.
+    pub replica_fetch_backoff: Millis,
     /// `max.decompressed.batch.bytes`: what the records of one batch may decompress to.
     pub decompressed_batch_bytes_max: u64,
 }
@@ -115,10 +121,11 @@ pub struct ShardSettings {
 impl ShardSettings {
     /// Reads what a shard needs.
     #[must_use]
-    pub fn new(config: &BrokerConfig, trace: bool) -> Self {
+    pub fn new(config: &BrokerConfig, trace: bool, old_rule: bool) -> Self {
         let millis = |name: &str| Millis::new(config.count(name));
         Self {
             trace,
+            old_rule,
             retention_check_interval: millis("log.retention.check.interval.ms"),
             high_watermark_checkpoint_interval: millis(
                 "replica.high.watermark.checkpoint.interval.ms",
@@ -132,6 +139,7 @@ impl ShardSettings {
             )
             .unwrap_or(1),
             replica_lag_time_max: millis("replica.lag.time.max.ms"),
+            replica_fetch_backoff: millis("replica.fetch.backoff.ms"),
             decompressed_batch_bytes_max: config.count("max.decompressed.batch.bytes"),
         }
     }
@@ -182,7 +190,7 @@ mod tests {
 
     #[test]
     fn every_key_that_a_shard_reads_has_a_default() {
-        let settings = ShardSettings::new(&BrokerConfig::default(), false);
+        let settings = ShardSettings::new(&BrokerConfig::default(), false, false);
         assert_eq!(
             settings.high_watermark_checkpoint_interval,
             Millis::new(5000)

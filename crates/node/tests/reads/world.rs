@@ -129,6 +129,7 @@ impl World {
                 kraft_version: 1,
                 broker_config: Arc::clone(&config),
                 trace: false,
+                old_rule: false,
                 dirs: vec![ShardDir {
                     disk: disk.clone(),
                     id: directory(),

@@ -191,6 +191,7 @@ impl World {
             kraft_version: 1,
             broker_config: Arc::clone(&self.config),
             trace: true,
+            old_rule: false,
             dirs: dirs.collect(),
             seed: [self.starts; 32],
         })

@@ -2,7 +2,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
 use highwater_types::{
-    BrokerEpoch, ErrorCode, LeaderEpoch, NodeId, Offset, PartitionIndex, TopicId, TopicIdPartition,
+    BrokerEpoch, LeaderEpoch, NodeId, Offset, PartitionIndex, TopicId, TopicIdPartition,
 };
 
 use super::fetch_session::{SessionEpoch, SessionError};
@@ -280,7 +280,7 @@ fn forget(topics: &mut Vec<ForgottenTopic>, at: TopicIdPartition) {
 
 #[cfg(test)]
 mod tests {
-    use highwater_types::Uuid;
+    use highwater_types::{ErrorCode, Uuid};
 
     use super::*;
     use crate::messages::fetch_response::{FetchableTopicResponse, PartitionData};

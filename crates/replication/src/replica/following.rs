@@ -1,12 +1,15 @@
 use highwater_types::{
-    EpochEnd, EpochHistory, ErrorCode, LeaderEpoch, Millis, NodeId, Now, Offset, truncation_point,
+    EpochEnd, EpochHistory, ErrorCode, LeaderEpoch, Millis, Mono, NodeId, Now, Offset,
+    truncation_point,
 };
 
 use super::Replica;
 use crate::{Follower, NextFetch, Output, Role};
 
-/// How long a follower rests after an error of its leader (`replica.fetch.backoff.ms`).
-const REST: Millis = Millis::new(1_000);
+/// How long a follower rests after the first error of its leader; twice as long after each that
+/// follows, up to `replica.fetch.backoff.ms`. The leader mostly just has not seen the metadata yet
+/// that the follower has seen, and an acks=all write may be waiting.
+const REST_MIN: Millis = Millis::new(25);
 
 /// Where a follower fetches: what it sent is compared with where it then is when the answer comes,
 /// so that an answer to another life of the log changes nothing.
@@ -70,8 +73,35 @@ impl Replica {
             leader: follower.leader?,
             leader_epoch: follower.epoch,
             fetch_offset: self.ends.log_end_offset,
-            last_fetched_epoch,
+            last_fetched_epoch: if self.config.old_rule {
+                LeaderEpoch::NONE
+            } else {
+                last_fetched_epoch
+            },
         })
+    }
+
+    /// Whether it fetches at `now`: it follows somebody, does not rest, and has nothing to flush
+    /// before it may tell the leader that it holds what it holds (a fetch is an acknowledgement).
+    #[must_use]
+    pub fn may_fetch(&self, now: Mono) -> bool {
+        let follower = self.role.as_follower();
+        let rests = |follower: &Follower| match follower.next_fetch {
+            NextFetch::Now => false,
+            NextFetch::At(at) => now < at,
+            NextFetch::AfterMetadata => true,
+        };
+        follower.is_some_and(|it| it.leader.is_some() && !rests(it))
+            && self.own_copy_end == self.ends.log_end_offset
+    }
+
+    /// When it fetches again after an error, if it rests until then.
+    #[must_use]
+    pub fn rests_until(&self) -> Option<Mono> {
+        match self.role.as_follower()?.next_fetch {
+            NextFetch::At(at) => Some(at),
+            NextFetch::Now | NextFetch::AfterMetadata => None,
+        }
     }
 
     /// Judges a leader's answer to a fetch at `sent`. `own` is the log's epoch history.
@@ -87,6 +117,7 @@ impl Replica {
         }
         match answer {
             LeaderAnswer::Records => FollowStep::Append,
+            LeaderAnswer::Diverging(end) if end.end_offset < Offset::ZERO => self.rest(now),
             LeaderAnswer::Diverging(end) => {
                 // Without a history there is nothing to compare: all above the high watermark may
                 // be another history's.
@@ -94,15 +125,22 @@ impl Replica {
             }
             LeaderAnswer::Error(ErrorCode::OFFSET_OUT_OF_RANGE) => FollowStep::AskRange,
             LeaderAnswer::Error(ErrorCode::FENCED_LEADER_EPOCH) => {
-                self.rest(NextFetch::AfterMetadata)
+                self.rest_until(NextFetch::AfterMetadata)
             }
-            LeaderAnswer::Error(_) => self.rest(NextFetch::At(now.mono.plus(REST))),
+            LeaderAnswer::Error(_) => self.rest(now),
         }
+    }
+
+    /// An answer was of no use: its records are damaged, cannot be written now, or there is no
+    /// answer at all. The replica rests, and others do not (RT-12).
+    pub fn handle_fetch_failed(&mut self, now: Now) {
+        self.rest(now);
     }
 
     /// Judges where the leader's log lies, after a fetch at `sent` was out of its range.
     pub fn judge_leader_range(
         &mut self,
+        now: Now,
         sent: FetchPosition,
         own: EpochHistory<'_>,
         range: LeaderRange,
@@ -111,14 +149,18 @@ impl Replica {
             return FollowStep::Drop;
         }
         let log_end_offset = self.ends.log_end_offset;
-        if range.log_end_offset < log_end_offset {
+        if range.log_start_offset < Offset::ZERO || range.log_end_offset < range.log_start_offset {
+            // No log lies so.
+            self.rest(now)
+        } else if range.log_end_offset < log_end_offset {
             // Only after an unclean election: a clean one leaves the leader with all that is
             // committed, and the histories would have parted first.
             FollowStep::CutTo(range.log_end_offset)
         } else if range.log_start_offset > log_end_offset {
             FollowStep::RestartAt(range.log_start_offset)
         } else {
-            FollowStep::Drop
+            // It is in range by now: it fetches again, but not over and over at once.
+            self.rest(now)
         }
     }
 
@@ -128,20 +170,27 @@ impl Replica {
         if self.role.as_follower().is_none() {
             return;
         }
+        self.note_success();
         let to = high_watermark.min(self.ends.log_end_offset);
         self.raise_high_watermark(to, out);
         self.assert_invariants();
     }
 
+    /// Where the log is to start because the leader's does at `leader`; `None` where it does
+    /// already. Never above the high watermark: what is not known to be committed is not deleted,
+    /// and the log cannot start behind its end (RT-14).
+    #[must_use]
+    pub fn log_start_to_follow(&self, leader: Offset) -> Option<Offset> {
+        self.role.as_follower()?;
+        let start = leader.min(self.high_watermark);
+        (start > self.ends.log_start_offset).then_some(start)
+    }
+
     /// Everything was deleted and the log begins anew, empty, at `start`.
     pub fn handle_restarted(&mut self, start: Offset, out: &mut Vec<Output>) {
-        let lost_from = self.ends.log_start_offset;
-        if start < self.high_watermark {
-            let to = self.high_watermark;
-            out.push(Output::DataLoss {
-                from: lost_from,
-                to,
-            });
+        let (from, to) = (self.ends.log_start_offset, self.high_watermark);
+        if start < to && from < to {
+            out.push(Output::DataLoss { from, to });
         }
         self.ends.log_start_offset = start;
         self.ends.log_end_offset = start;
@@ -153,11 +202,28 @@ impl Replica {
         self.assert_invariants();
     }
 
-    fn rest(&mut self, until: NextFetch) -> FollowStep {
-        if let Role::Follower(Follower { next_fetch, .. }) = &mut self.role {
-            *next_fetch = until;
+    fn rest(&mut self, now: Now) -> FollowStep {
+        let Role::Follower(follower) = &mut self.role else {
+            return FollowStep::Drop;
+        };
+        let span = REST_MIN.as_u64() << follower.failures.min(16);
+        let span = Millis::new(span.min(self.config.fetch_backoff.as_u64()));
+        follower.failures = follower.failures.saturating_add(1);
+        self.rest_until(NextFetch::At(now.mono.plus(span)))
+    }
+
+    const fn rest_until(&mut self, until: NextFetch) -> FollowStep {
+        if let Role::Follower(follower) = &mut self.role {
+            follower.next_fetch = until;
         }
         FollowStep::Rest
+    }
+
+    const fn note_success(&mut self) {
+        if let Role::Follower(follower) = &mut self.role {
+            follower.failures = 0;
+            follower.next_fetch = NextFetch::Now;
+        }
     }
 
     /// Whether the replica still is where it was when it sent a fetch.

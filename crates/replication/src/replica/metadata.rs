@@ -93,6 +93,7 @@ impl Replica {
                 leader,
                 epoch,
                 next_fetch,
+                failures: 0,
             });
             out.push(Output::Follows { leader, epoch });
         }

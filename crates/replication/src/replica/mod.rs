@@ -1,6 +1,7 @@
 mod following;
 mod leading;
 mod metadata;
+mod old_rule;
 
 pub use self::following::{FetchPosition, FollowStep, LeaderAnswer, LeaderRange};
 
@@ -67,6 +68,11 @@ pub struct ReplicaConfig {
     pub flush: FlushPolicy,
     /// `replica.lag.time.max.ms`: a member of the ISR that has not caught up for longer leaves it.
     pub lag_max: Millis,
+    /// `replica.fetch.backoff.ms`: a follower rests this long at most after an error.
+    pub fetch_backoff: Millis,
+    /// Whether a follower cuts by the rule from before leader epochs; see
+    /// [`Replica::old_rule_cut`]. Only the simulator sets it, to show what that rule loses.
+    pub old_rule: bool,
 }
 
 /// A partition as the metadata has it.

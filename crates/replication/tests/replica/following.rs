@@ -1,11 +1,11 @@
 //! What a follower does about its leader's answers.
 
 use highwater_replication::{
-    FetchPosition, FollowStep, LeaderAnswer, LeaderRange, NextFetch, Output,
+    FetchPosition, FollowStep, LeaderAnswer, LeaderRange, NextFetch, Output, ReplicaConfig,
 };
 use highwater_types::{EpochEnd, EpochEntry, EpochHistory, ErrorCode, LeaderEpoch, Millis, Offset};
 
-use crate::story::{NEVER, Story, config, offset, text};
+use crate::story::{EACH, NEVER, Story, config, offset, text};
 
 /// A follower of node 2 in epoch 3 with its epoch history.
 struct Following {
@@ -52,7 +52,9 @@ impl Following {
             log_start_offset: offset(start),
             log_end_offset: offset(end),
         };
-        self.story.replica.judge_leader_range(sent, own, range)
+        self.story
+            .replica
+            .judge_leader_range(self.story.now, sent, own, range)
     }
 
     fn told(&mut self, high_watermark: i64) -> String {
@@ -164,7 +166,75 @@ fn rt_11_after_an_unclean_election_the_log_is_cut_to_the_leaders_end_and_that_is
 fn an_offset_that_is_in_range_again_is_fetched_again() {
     let mut it = Following::new(&[(1, 0)], 100, 100);
     let sent = it.position();
-    assert_eq!(it.range(sent, 50, 100), FollowStep::Drop);
+    assert_eq!(it.range(sent, 50, 100), FollowStep::Rest);
+    let soon = it.story.now.mono.plus(Millis::new(25));
+    assert_eq!(it.next_fetch(), NextFetch::At(soon));
+}
+
+#[test]
+fn what_no_log_can_say_cuts_nothing() {
+    let mut it = Following::new(&[(1, 0)], 100, 100);
+    let sent = it.position();
+    assert_eq!(it.answered(sent, diverging(1, -1)), FollowStep::Rest);
+    assert_eq!(it.range(sent, -1, 50), FollowStep::Rest);
+    assert_eq!(it.range(sent, 60, 50), FollowStep::Rest);
+    assert_eq!(it.range(sent, -1, -1), FollowStep::Rest);
+}
+
+#[test]
+fn the_log_start_follows_but_never_past_the_high_watermark() {
+    let it = Following::new(&[(1, 0)], 100, 60);
+    let follow = |leader| {
+        let start = it.story.replica.log_start_to_follow(offset(leader));
+        start.map(Offset::raw)
+    };
+    assert_eq!(follow(0), None);
+    assert_eq!(follow(50), Some(50));
+    assert_eq!(follow(200), Some(60), "rt-14");
+    assert_eq!(follow(-1), None);
+}
+
+#[test]
+fn rt_13_an_empty_log_that_begins_anew_further_down_loses_nothing() {
+    let mut it = Following::new(&[], 15, 15);
+    let mut out = Vec::new();
+    it.story.replica.handle_restarted(offset(15), &mut out);
+    it.story.replica.handle_restarted(offset(10), &mut out);
+    assert_eq!(text(&out), "");
+}
+
+#[test]
+fn a_follower_that_has_to_flush_first_does_not_fetch() {
+    let mut story = Story::new(0, 0, 0, config(1, EACH));
+    story.metadata(2, (1, 1), &[1, 2], &[2]);
+    assert!(story.replica.may_fetch(story.now.mono));
+    assert_eq!(story.append(5), "flush");
+    assert!(!story.replica.may_fetch(story.now.mono));
+    story.flushed(5);
+    assert!(story.replica.may_fetch(story.now.mono));
+}
+
+#[test]
+fn the_old_rule_cuts_to_high_watermarks_and_sends_no_epoch() {
+    let mut it = Following::new(&[(1, 0)], 5, 4);
+    assert_eq!(it.story.replica.old_rule_cut(None), None);
+    let now = it.story.now;
+    let old_rule = ReplicaConfig {
+        old_rule: true,
+        ..config(1, NEVER)
+    };
+    it.story
+        .replica
+        .handle_config(now, old_rule, &mut Vec::new());
+    assert_eq!(it.position().last_fetched_epoch, LeaderEpoch::NONE);
+    let cut = |leader: Option<i64>| {
+        let cut = it.story.replica.old_rule_cut(leader.map(Offset::new));
+        cut.map(Offset::raw)
+    };
+    assert_eq!(cut(None), Some(4), "after a restart");
+    assert_eq!(cut(Some(3)), Some(3), "the leader's is lower");
+    assert_eq!(cut(Some(4)), None);
+    assert_eq!(cut(Some(-1)), None);
 }
 
 #[test]
@@ -193,8 +263,17 @@ fn errors_make_it_rest_and_a_fence_waits_for_metadata() {
     let sent = it.position();
     let unknown = LeaderAnswer::Error(ErrorCode::UNKNOWN_LEADER_EPOCH);
     assert_eq!(it.answered(sent, unknown), FollowStep::Rest);
-    let later = it.story.now.mono.plus(Millis::new(1_000));
-    assert_eq!(it.next_fetch(), NextFetch::At(later));
+    let after = |it: &Following, span| NextFetch::At(it.story.now.mono.plus(Millis::new(span)));
+    assert_eq!(it.next_fetch(), after(&it, 25));
+    assert!(!it.story.replica.may_fetch(it.story.now.mono));
+    assert_eq!(it.answered(sent, unknown), FollowStep::Rest);
+    assert_eq!(it.next_fetch(), after(&it, 50));
+    for _ in 0..10 {
+        it.answered(sent, unknown);
+    }
+    assert_eq!(it.next_fetch(), after(&it, 1_000));
+    it.told(10);
+    assert_eq!(it.next_fetch(), NextFetch::Now);
     let fenced = LeaderAnswer::Error(ErrorCode::FENCED_LEADER_EPOCH);
     assert_eq!(it.answered(sent, fenced), FollowStep::Rest);
     assert_eq!(

@@ -60,6 +60,8 @@ pub(crate) fn config(min_in_sync_replicas: usize, flush: FlushPolicy) -> Replica
         min_in_sync_replicas,
         flush,
         lag_max: LAG_MAX,
+        fetch_backoff: Millis::new(1_000),
+        old_rule: false,
     }
 }
 

@@ -41,6 +41,8 @@ pub(crate) fn replica_config(topic: &TopicSettings, shard: &ShardSettings) -> Re
             age: topic.flush_ms,
         },
         lag_max: shard.replica_lag_time_max,
+        fetch_backoff: shard.replica_fetch_backoff,
+        old_rule: shard.old_rule,
     }
 }
 
