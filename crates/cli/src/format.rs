@@ -90,7 +90,8 @@ fn voters(args: &FormatArgs, config: &NodeConfig) -> anyhow::Result<FormatVoters
         let listener = config.controller_listener();
         return Ok(FormatVoters::Initial(initial_voters(text, &listener)?));
     }
-    if args.no_initial_controllers {
+    // A broker without the controller's role has no vote.
+    if args.no_initial_controllers || (!config.roles.controller && !args.standalone) {
         return Ok(FormatVoters::None);
     }
     if !args.standalone {

@@ -219,6 +219,15 @@ fn name<D: Disk>(dir: &D) -> String {
 }
 
 fn check_voters(config: &NodeConfig, voters: &FormatVoters) -> Result<(), FormatError> {
+    if !config.roles.controller {
+        return match voters {
+            FormatVoters::Standalone | FormatVoters::Initial(_) => Err(FormatError::Options(
+                "a broker without the controller's role has no vote: --standalone and \
+                 --initial-controllers are for controllers",
+            )),
+            FormatVoters::None | FormatVoters::Static => Ok(()),
+        };
+    }
     match (voters, &config.static_voters) {
         (FormatVoters::Static, None) => Err(FormatError::Options(
             "controller.quorum.voters is not set; use --standalone, --initial-controllers or \
@@ -683,6 +692,26 @@ mod tests {
             ));
         }
         assert!(run(&static_config, &dirs, &no_voters).is_ok());
+    }
+
+    #[test]
+    fn a_broker_only_gets_an_identity_and_nothing_else() {
+        let text = "process.roles=broker\nnode.id=2\nlog.dirs=a\n\
+            listeners=PLAINTEXT://127.0.0.1:9092\ncontroller.listener.names=CONTROLLER\n\
+            controller.quorum.bootstrap.servers=127.0.0.1:9093\n";
+        let properties = parse_properties(text).expect("well formed");
+        let config = NodeConfig::new(BrokerConfig::new(&properties).expect("values").0);
+        let config = config.expect("a broker");
+        let dirs = disks();
+        let refused = run(&config, &dirs[..1], &options());
+        assert!(matches!(refused, Err(FormatError::Options(_))));
+        let no_voters = FormatOptions {
+            voters: FormatVoters::None,
+            ..options()
+        };
+        run(&config, &dirs[..1], &no_voters).expect("formatted");
+        let files: Vec<_> = dirs[0].files().into_keys().collect();
+        assert_eq!(files, [Path::new("meta.properties")]);
     }
 
     #[test]

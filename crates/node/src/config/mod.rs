@@ -1,12 +1,17 @@
 //! What a node is told by its config, taken apart once.
 
+mod listeners;
+mod quorum;
+
 use std::fmt;
 use std::sync::Arc;
 
 use highwater_metadata::config::BrokerConfig;
 use highwater_protocol::ListenerKind;
-use highwater_quorum::{ParseVotersError, VoterSet};
+use highwater_quorum::{Address, ParseVotersError, VoterSet};
 use highwater_types::NodeId;
+
+use listeners::{advertised, check_listeners, listeners};
 
 /// The config of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,10 +32,14 @@ pub struct NodeConfig {
     pub advertised: Vec<Advertised>,
     /// The voters of a static quorum; `None` when the voters are in the metadata log.
     pub static_voters: Option<VoterSet>,
-    /// `controller.quorum.bootstrap.servers`.
-    pub bootstrap_servers: Vec<String>,
+    /// Where a broker looks for the controllers: `controller.quorum.bootstrap.servers`, or the
+    /// addresses of the static voters.
+    pub controllers: Vec<Address>,
     /// Whether machines push `Level::Trace` events: for the simulator.
     pub trace: bool,
+    /// Whether followers cut their logs by the rule from before leader epochs, and a broker that
+    /// stopped uncleanly stays in the ISR: for the simulator, which shows what that loses.
+    pub old_rule: bool,
 }
 
 /// What a process plays.
@@ -125,6 +134,25 @@ pub enum NodeConfigError {
     /// This node is a controller, but not among the voters.
     #[error("node {0} is a controller, but controller.quorum.voters does not name it")]
     NotAVoter(NodeId),
+    /// This node is no controller, but among the voters.
+    #[error(
+        "node {0} is a broker only, but controller.quorum.voters names it; give the broker a \
+         node.id of its own, or add controller to process.roles"
+    )]
+    BrokerVotes(NodeId),
+    /// A broker that is not told where the controllers are.
+    #[error(
+        "a broker needs to know where the controllers are: set \
+         controller.quorum.bootstrap.servers=HOST:PORT, or controller.quorum.voters for a static \
+         quorum"
+    )]
+    NoControllers,
+    /// An address of a controller that cannot be read.
+    #[error(
+        "'{0}' in controller.quorum.bootstrap.servers is no address: HOST:PORT is expected, with \
+         the port that the controller listens on"
+    )]
+    Controller(String),
     /// Two values that cannot be so at once.
     #[error("{0}")]
     Conflict(String),
@@ -140,13 +168,14 @@ impl NodeConfig {
     /// When no node can be made of it.
     pub fn new(broker: BrokerConfig) -> Result<Self, NodeConfigError> {
         let node_id = node_id(&broker)?;
-        let roles = roles(&broker)?;
+        let roles = quorum::roles(&broker)?;
         let controller_names = upper(broker.list("controller.listener.names"));
         let listeners = listeners(&broker, &controller_names)?;
         check_listeners(&broker, roles, &listeners, &controller_names)?;
         let advertised = advertised(&broker, &listeners, &controller_names)?;
         let (log_dirs, metadata_dir) = log_dirs(&broker)?;
-        let static_voters = static_voters(&broker, node_id, roles, &controller_names)?;
+        let static_voters = quorum::static_voters(&broker, node_id, roles, &controller_names)?;
+        let controllers = quorum::controllers(&broker, static_voters.as_ref(), roles)?;
         check_times(&broker)?;
         Ok(Self {
             node_id,
@@ -156,9 +185,10 @@ impl NodeConfig {
             listeners,
             advertised,
             static_voters,
-            bootstrap_servers: broker.list("controller.quorum.bootstrap.servers"),
+            controllers,
             broker: Arc::new(broker),
             trace: false,
+            old_rule: false,
         })
     }
 
@@ -183,9 +213,12 @@ impl NodeConfig {
         }
     }
 
-    /// `num.shards`.
+    /// `num.shards`; none without the broker's role.
     #[must_use]
     pub fn shards(&self) -> u16 {
+        if !self.roles.broker {
+            return 0;
+        }
         u16::try_from(self.broker.count("num.shards")).expect("the key allows 64 at most")
     }
 
@@ -233,215 +266,6 @@ fn node_id(broker: &BrokerConfig) -> Result<NodeId, NodeConfigError> {
     Ok(NodeId::new(i32::try_from(id).expect("a checked int")))
 }
 
-fn roles(broker: &BrokerConfig) -> Result<Roles, NodeConfigError> {
-    let names = broker.list("process.roles");
-    let has = |role: &str| names.iter().any(|name| name == role);
-    let roles = Roles {
-        broker: has("broker"),
-        controller: has("controller"),
-    };
-    match roles {
-        Roles {
-            broker: true,
-            controller: true,
-        } => Ok(roles),
-        Roles {
-            broker: false,
-            controller: false,
-        } => Err(NodeConfigError::Missing("process.roles")),
-        _ => Err(NodeConfigError::NotYet(
-            "process.roles with only one of broker and controller",
-        )),
-    }
-}
-
-fn listeners(
-    broker: &BrokerConfig,
-    controller_names: &[String],
-) -> Result<Vec<Listener>, NodeConfigError> {
-    let mut listeners: Vec<Listener> = Vec::new();
-    for entry in broker.list("listeners") {
-        let (name, host, port) = parse_listener("listeners", &entry)?;
-        let repeated =
-            |it: &Listener| it.name == name || (port != 0 && it.port == port && it.host == host);
-        if listeners.iter().any(repeated) {
-            return Err(NodeConfigError::Repeated(name));
-        }
-        let protocol = protocol(broker, &name, controller_names)?;
-        let kind = kind(&name, controller_names);
-        listeners.push(Listener {
-            name,
-            host,
-            port,
-            kind,
-            protocol,
-        });
-    }
-    Ok(listeners)
-}
-
-fn check_listeners(
-    broker: &BrokerConfig,
-    roles: Roles,
-    listeners: &[Listener],
-    controller_names: &[String],
-) -> Result<(), NodeConfigError> {
-    let has = |name: &str| listeners.iter().any(|it| it.name == name);
-    if roles.controller && controller_names.is_empty() {
-        return Err(NodeConfigError::Missing("controller.listener.names"));
-    }
-    if let Some(name) = controller_names
-        .iter()
-        .find(|name| roles.controller && !has(name))
-    {
-        let key = "controller.listener.names";
-        return Err(NodeConfigError::UnknownListener {
-            key,
-            name: name.clone(),
-        });
-    }
-    if let Some(name) = broker.static_value("inter.broker.listener.name")
-        && !has(name)
-    {
-        let key = "inter.broker.listener.name";
-        return Err(NodeConfigError::UnknownListener {
-            key,
-            name: name.to_owned(),
-        });
-    }
-    if roles.broker && !listeners.iter().any(|it| it.kind == ListenerKind::Broker) {
-        let text = "listeners must name a listener that is not in controller.listener.names";
-        return Err(NodeConfigError::Conflict(text.to_owned()));
-    }
-    if listeners
-        .iter()
-        .any(|it| it.protocol != SecurityProtocol::Plaintext)
-    {
-        return Err(NodeConfigError::NotYet("a listener with SSL or SASL"));
-    }
-    Ok(())
-}
-
-/// What is announced: `advertised.listeners`, and any listener that it does not name. An empty
-/// host is announced as `localhost`: this build does not ask the system for its name.
-fn advertised(
-    broker: &BrokerConfig,
-    listeners: &[Listener],
-    controller_names: &[String],
-) -> Result<Vec<Advertised>, NodeConfigError> {
-    let mut all: Vec<Advertised> = Vec::new();
-    for entry in broker.list("advertised.listeners") {
-        let (name, host, port) = parse_listener("advertised.listeners", &entry)?;
-        if !listeners.iter().any(|it| it.name == name) {
-            let key = "advertised.listeners";
-            return Err(NodeConfigError::UnknownListener { key, name });
-        }
-        if matches!(host.as_str(), "0.0.0.0" | "::") {
-            return Err(NodeConfigError::NotReachable(host));
-        }
-        let protocol = protocol(broker, &name, controller_names)?;
-        let kind = kind(&name, controller_names);
-        all.push(Advertised {
-            name,
-            host,
-            port,
-            kind,
-            protocol,
-        });
-    }
-    let named: Vec<String> = all.iter().map(|it| it.name.clone()).collect();
-    for it in listeners.iter().filter(|it| !named.contains(&it.name)) {
-        let Listener {
-            name,
-            host,
-            port,
-            kind,
-            protocol,
-        } = it.clone();
-        if matches!(host.as_str(), "0.0.0.0" | "::") && kind == ListenerKind::Broker {
-            return Err(NodeConfigError::NotReachable(host));
-        }
-        all.push(Advertised {
-            name,
-            host,
-            port,
-            kind,
-            protocol,
-        });
-    }
-    for it in &mut all {
-        if it.host.is_empty() {
-            "localhost".clone_into(&mut it.host);
-        }
-    }
-    all.sort_by_key(|it| it.kind == ListenerKind::Controller);
-    Ok(all)
-}
-
-fn kind(name: &str, controller_names: &[String]) -> ListenerKind {
-    if controller_names.iter().any(|it| it == name) {
-        ListenerKind::Controller
-    } else {
-        ListenerKind::Broker
-    }
-}
-
-/// `NAME://HOST:PORT`, where HOST may be empty or an IPv6 address in brackets.
-fn parse_listener(
-    key: &'static str,
-    entry: &str,
-) -> Result<(String, String, u16), NodeConfigError> {
-    let parsed = entry.split_once("://").and_then(|(name, address)| {
-        let (host, port) = address.rsplit_once(':')?;
-        let host = host
-            .strip_prefix('[')
-            .and_then(|it| it.strip_suffix(']'))
-            .unwrap_or(host);
-        let named = !name.is_empty() && !host.contains(['/', ' ']);
-        Some((
-            name.to_ascii_uppercase(),
-            host.to_owned(),
-            port.parse().ok()?,
-        ))
-        .filter(|_| named)
-    });
-    parsed.ok_or_else(|| NodeConfigError::Listener {
-        key,
-        entry: entry.to_owned(),
-    })
-}
-
-/// The protocol that the map gives a listener. A controller listener that the map lacks speaks
-/// PLAINTEXT, as long as nobody wrote a map at all.
-fn protocol(
-    broker: &BrokerConfig,
-    name: &str,
-    controller_names: &[String],
-) -> Result<SecurityProtocol, NodeConfigError> {
-    let map = broker
-        .text("listener.security.protocol.map")
-        .unwrap_or_default();
-    // Of two entries for one name the later counts.
-    let pairs = map.split(',').rev();
-    let found = pairs
-        .filter_map(|pair| pair.trim().split_once(':'))
-        .find(|(it, _)| it.eq_ignore_ascii_case(name))
-        .map(|(_, it)| it);
-    let unset = broker
-        .static_value("listener.security.protocol.map")
-        .is_none();
-    match found {
-        Some("PLAINTEXT") => Ok(SecurityProtocol::Plaintext),
-        Some("SSL") => Ok(SecurityProtocol::Ssl),
-        Some("SASL_PLAINTEXT") => Ok(SecurityProtocol::SaslPlaintext),
-        Some("SASL_SSL") => Ok(SecurityProtocol::SaslSsl),
-        None if unset && kind(name, controller_names) == ListenerKind::Controller => {
-            Ok(SecurityProtocol::Plaintext)
-        }
-        _ => Err(NodeConfigError::Protocol(name.to_owned())),
-    }
-}
-
 fn log_dirs(broker: &BrokerConfig) -> Result<(Vec<String>, usize), NodeConfigError> {
     let mut dirs = broker.list("log.dirs");
     if dirs.is_empty() {
@@ -469,26 +293,6 @@ fn log_dirs(broker: &BrokerConfig) -> Result<(Vec<String>, usize), NodeConfigErr
             ))?,
     };
     Ok((dirs, metadata_dir))
-}
-
-fn static_voters(
-    broker: &BrokerConfig,
-    node_id: NodeId,
-    roles: Roles,
-    controller_names: &[String],
-) -> Result<Option<VoterSet>, NodeConfigError> {
-    let text = broker.text("controller.quorum.voters").unwrap_or_default();
-    if text.is_empty() {
-        return Ok(None);
-    }
-    let listener = controller_names
-        .first()
-        .map_or("CONTROLLER", String::as_str);
-    let voters = VoterSet::parse(text, listener)?;
-    if roles.controller && !voters.ids().contains(&node_id) {
-        return Err(NodeConfigError::NotAVoter(node_id));
-    }
-    Ok(Some(voters))
 }
 
 fn check_times(broker: &BrokerConfig) -> Result<(), NodeConfigError> {
@@ -571,11 +375,61 @@ mod tests {
         assert!(with("broker.heartbeat.interval.ms=9000").contains("must be below"));
         assert!(with("log.dirs=/a,/a").contains("twice"));
         assert!(with("broker.id=7").contains("remove broker.id"));
-        assert!(with("process.roles=broker").contains("not supported"));
         assert!(
             read("node.id=1\n")
                 .expect_err("refused")
                 .contains("process.roles")
         );
+    }
+
+    const BROKER_ONLY: &str = "process.roles=broker\nnode.id=2\nlog.dirs=/a\n\
+        listeners=CLIENT://127.0.0.1:0\n\
+        listener.security.protocol.map=CLIENT:PLAINTEXT,CONTROLLER:PLAINTEXT\n\
+        inter.broker.listener.name=CLIENT\ncontroller.listener.names=CONTROLLER\n\
+        controller.quorum.bootstrap.servers=127.0.0.1:9093,[::1]:9094\n";
+
+    #[test]
+    fn a_broker_alone_has_no_listener_for_controllers() {
+        let config = read(BROKER_ONLY).expect("a broker");
+        assert!(config.roles.broker && !config.roles.controller);
+        let controllers: Vec<_> = config
+            .controllers
+            .iter()
+            .map(|it| (it.host.as_str(), it.port))
+            .collect();
+        assert_eq!(controllers, [("127.0.0.1", 9093), ("::1", 9094)]);
+        assert_eq!(config.controller_listener(), "CONTROLLER");
+        let with = |line: &str| read(&format!("{BROKER_ONLY}{line}\n"));
+        let voters = with("controller.quorum.bootstrap.servers=\ncontroller.quorum.voters=1@h:9");
+        let config = voters.expect("a broker of a static quorum");
+        assert_eq!(config.controllers.first().map(|it| it.port), Some(9));
+        let refused = |line: &str| with(line).expect_err("refused");
+        assert!(
+            refused("controller.quorum.bootstrap.servers=").contains("where the controllers are")
+        );
+        assert!(refused("controller.quorum.bootstrap.servers=h").contains("'h'"));
+        assert!(refused("controller.quorum.bootstrap.servers=h:0").contains("'h:0'"));
+        assert!(refused("controller.quorum.voters=2@h:9").contains("of its own"));
+        assert!(refused("controller.listener.names=").contains("controller.listener.names"));
+        let both = "listeners=CLIENT://127.0.0.1:0,CONTROLLER://127.0.0.1:0";
+        assert!(refused(both).contains("CONTROLLER"));
+        let announced = "advertised.listeners=CLIENT://127.0.0.1:0,CONTROLLER://127.0.0.1:9";
+        assert!(refused(announced).contains("advertised.listeners names CONTROLLER"));
+        let map = "listener.security.protocol.map=CLIENT:PLAINTEXT";
+        assert!(refused(map).contains("CONTROLLER has no protocol"));
+    }
+
+    #[test]
+    fn a_controller_alone_has_listeners_for_controllers_only() {
+        let text = "process.roles=controller\nnode.id=100\nlog.dirs=/a\n\
+            listeners=CONTROLLER://127.0.0.1:9093\ncontroller.listener.names=CONTROLLER\n";
+        let config = read(text).expect("a controller");
+        assert!(config.roles.controller && !config.roles.broker);
+        assert_eq!(config.shards(), 0);
+        let with = |line: &str| read(&format!("{text}{line}\n")).expect_err("refused");
+        let map = "listener.security.protocol.map=CLIENT:PLAINTEXT,CONTROLLER:PLAINTEXT";
+        let both = "listeners=CLIENT://127.0.0.1:9092,CONTROLLER://127.0.0.1:9093";
+        assert!(with(&format!("{map}\n{both}")).contains("CLIENT"));
+        assert!(with("controller.quorum.voters=1@h:1").contains("does not name it"));
     }
 }
