@@ -1,6 +1,7 @@
 use highwater_types::Millis;
 
 use crate::error::ClientError;
+use crate::setting::{millis, switch};
 
 /// How to reach a cluster. Fields are named after Kafka's keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,12 +73,7 @@ impl ClientConfig {
             }
             "metadata.max.age.ms" => self.metadata_max_age = millis("metadata.max.age.ms", value)?,
             "allow.auto.create.topics" => {
-                let on = value.parse().map_err(|_| ClientError::Config {
-                    key: "allow.auto.create.topics",
-                    value: value.to_owned(),
-                    why: "it is true or false".to_owned(),
-                });
-                self.allow_auto_create_topics = on?;
+                self.allow_auto_create_topics = switch("allow.auto.create.topics", value)?;
             }
             _ => return Ok(false),
         }
@@ -92,17 +88,6 @@ impl ClientConfig {
         let pause = self.retry_backoff.as_u64().saturating_mul(factor);
         Millis::new(pause.min(self.retry_backoff_max.as_u64()))
     }
-}
-
-fn millis(key: &'static str, value: &str) -> Result<Millis, ClientError> {
-    value
-        .parse()
-        .map(Millis::new)
-        .map_err(|_| ClientError::Config {
-            key,
-            value: value.to_owned(),
-            why: "a number of milliseconds is needed".to_owned(),
-        })
 }
 
 pub(crate) fn duration(span: Millis) -> std::time::Duration {

@@ -14,6 +14,7 @@ mod metadata;
 mod net;
 mod offsets;
 mod producer;
+mod setting;
 
 pub use crate::admin::{ClusterBroker, ClusterDescription, ConfigResource, CreatedTopic, NewTopic};
 pub use crate::cluster::Client;

@@ -231,7 +231,7 @@ fn sc_12_a_relative_offset_never_overflows() {
     let mut bytes = Spec::of(1).build_at(0, 0);
     bytes.extend(Spec::of(1).build_at(far, 0));
     bytes.extend(Spec::of(1).build_at(far + 1, 0));
-    let appended = log.append_as_follower(clock(), &bytes).unwrap().unwrap();
+    let appended = log.append_as_follower(clock(), &bytes, NEWEST).unwrap().unwrap();
     assert_eq!(
         (appended.first_offset, appended.last_offset),
         (at(0), at(far + 1))
@@ -351,7 +351,7 @@ fn a_follower_keeps_every_byte() {
         let from = follower.log_end_offset().raw();
         let (bytes, _) = read(&mut leader, from, 180, 700).unwrap();
         follower
-            .append_as_follower(clock(), &bytes)
+            .append_as_follower(clock(), &bytes, NEWEST)
             .unwrap()
             .unwrap();
     }
@@ -372,11 +372,11 @@ fn a_follower_keeps_every_byte() {
 fn sc_17_a_batch_below_the_end_is_refused_before_it_is_written() {
     let disk = disk();
     let mut log = new_log(&disk);
-    log.append_as_follower(clock(), &Spec::of(5).build_at(0, 1))
+    log.append_as_follower(clock(), &Spec::of(5).build_at(0, 1), NEWEST)
         .unwrap();
     let before = disk.files();
     let why = log
-        .append_as_follower(clock(), &Spec::of(3).build_at(3, 1))
+        .append_as_follower(clock(), &Spec::of(3).build_at(3, 1), NEWEST)
         .unwrap_err();
     assert_eq!(
         why,
@@ -397,15 +397,15 @@ fn a_follower_refuses_a_batch_with_a_wrong_crc_and_leaves_out_a_cut_one() {
     let good = bytes.len();
     bytes.extend(Spec::of(5).build_at(5, 1));
     let appended = log
-        .append_as_follower(clock(), &bytes[..good + 70])
+        .append_as_follower(clock(), &bytes[..good + 70], NEWEST)
         .unwrap()
         .unwrap();
     assert_eq!(appended.last_offset, at(4));
     let mut bad = Spec::of(5).build_at(5, 1);
     *bad.last_mut().unwrap() ^= 1;
-    let why = log.append_as_follower(clock(), &bad).unwrap_err();
+    let why = log.append_as_follower(clock(), &bad, NEWEST).unwrap_err();
     assert_eq!(why.error_code(), ErrorCode::CORRUPT_MESSAGE);
-    assert_eq!(log.append_as_follower(clock(), &bytes[..20]).unwrap(), None);
+    assert_eq!(log.append_as_follower(clock(), &bytes[..20], NEWEST).unwrap(), None);
     assert_eq!(log.log_end_offset(), at(5));
 }
 

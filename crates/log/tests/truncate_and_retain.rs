@@ -179,7 +179,7 @@ fn truncate_fully_begins_anew_at_the_leaders_start() {
     assert_eq!(log.flushed_offset(), at(500));
     assert!(log.producers().is_empty());
     assert!(epochs(&log).is_empty());
-    log.append_as_follower(clock(), &Spec::of(2).build_at(500, 4))
+    log.append_as_follower(clock(), &Spec::of(2).build_at(500, 4), LeaderEpoch::new(4))
         .unwrap();
     sync(&mut log);
     let (log, report) = Opening::new(&disk).points(502, 500).open();

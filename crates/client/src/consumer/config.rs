@@ -3,6 +3,7 @@ use highwater_types::Millis;
 
 use crate::error::ClientError;
 use crate::offsets::{IsolationLevel, OffsetSpec};
+use crate::setting::{refused, switch, wire_millis, wire_number};
 
 /// Where to go on when a position is outside the log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -77,7 +78,7 @@ impl ConsumerConfig {
                     "read_committed" => IsolationLevel::ReadCommitted,
                     _ => {
                         let why = "it is read_uncommitted or read_committed";
-                        return Err(bad("isolation.level", value, why));
+                        return Err(refused("isolation.level", value, why));
                     }
                 }
             }
@@ -88,39 +89,24 @@ impl ConsumerConfig {
                     "none" => OffsetReset::None,
                     _ => {
                         let why = "it is earliest, latest or none";
-                        return Err(bad("auto.offset.reset", value, why));
+                        return Err(refused("auto.offset.reset", value, why));
                     }
                 }
             }
-            "fetch.min.bytes" => self.fetch_min_bytes = number("fetch.min.bytes", value)?,
+            "fetch.min.bytes" => self.fetch_min_bytes = wire_number("fetch.min.bytes", value)?,
             "fetch.max.wait.ms" => {
-                let wait = number("fetch.max.wait.ms", value)?;
-                self.fetch_max_wait = Millis::from_wire(wait);
+                self.fetch_max_wait = wire_millis("fetch.max.wait.ms", value)?;
             }
-            "fetch.max.bytes" => self.fetch_max_bytes = number("fetch.max.bytes", value)?,
+            "fetch.max.bytes" => self.fetch_max_bytes = wire_number("fetch.max.bytes", value)?,
             "max.partition.fetch.bytes" => {
-                self.max_partition_fetch_bytes = number("max.partition.fetch.bytes", value)?;
+                self.max_partition_fetch_bytes = wire_number("max.partition.fetch.bytes", value)?;
             }
             "check.crcs" => {
-                let why = "it is true or false";
-                self.check_crcs = value.parse().map_err(|_| bad("check.crcs", value, why))?;
+                self.check_crcs = switch("check.crcs", value)?;
             }
             _ => return Ok(false),
         }
         Ok(true)
-    }
-}
-
-fn number(key: &'static str, value: &str) -> Result<i32, ClientError> {
-    let number = value.parse().ok().filter(|number| *number >= 0);
-    number.ok_or_else(|| bad(key, value, "a whole number from 0 to 2147483647 is needed"))
-}
-
-fn bad(key: &'static str, value: &str, why: &str) -> ClientError {
-    ClientError::Config {
-        key,
-        value: value.to_owned(),
-        why: why.to_owned(),
     }
 }
 

@@ -2,6 +2,7 @@ use highwater_protocol::client::group::{Assignor, MemberConfig};
 use highwater_types::Millis;
 
 use crate::error::ClientError;
+use crate::setting::{refused, switch, wire_millis};
 
 /// How a consumer works as member of a group. Fields are named after Kafka's keys and have
 /// Kafka's defaults.
@@ -36,25 +37,21 @@ impl GroupConfig {
             "group.id" => value.clone_into(&mut self.member.group_id),
             "group.instance.id" => self.member.instance_id = Some(value.to_owned()),
             "session.timeout.ms" => {
-                self.member.session_timeout = millis("session.timeout.ms", value)?;
+                self.member.session_timeout = wire_millis("session.timeout.ms", value)?;
             }
             "heartbeat.interval.ms" => {
-                self.member.heartbeat_interval = millis("heartbeat.interval.ms", value)?;
+                self.member.heartbeat_interval = wire_millis("heartbeat.interval.ms", value)?;
             }
             "max.poll.interval.ms" => {
-                self.member.max_poll_interval = millis("max.poll.interval.ms", value)?;
+                self.member.max_poll_interval = wire_millis("max.poll.interval.ms", value)?;
             }
             "client.rack" => self.member.rack = Some(value.to_owned()),
             "partition.assignment.strategy" => self.member.assignors = assignors(value)?,
             "enable.auto.commit" => {
-                let why = "it is true or false";
-                let on = value
-                    .parse()
-                    .map_err(|_| bad("enable.auto.commit", value, why));
-                self.enable_auto_commit = on?;
+                self.enable_auto_commit = switch("enable.auto.commit", value)?;
             }
             "auto.commit.interval.ms" => {
-                self.auto_commit_interval = millis("auto.commit.interval.ms", value)?;
+                self.auto_commit_interval = wire_millis("auto.commit.interval.ms", value)?;
             }
             _ => return Ok(false),
         }
@@ -69,16 +66,16 @@ impl GroupConfig {
     pub fn check(&self) -> Result<(), ClientError> {
         let member = &self.member;
         if member.group_id.is_empty() {
-            return Err(bad("group.id", "", "a group has a name"));
+            return Err(refused("group.id", "", "a group has a name"));
         }
         if member.instance_id.as_deref() == Some("") {
             let why = "a static member has a name; leave the key out for a dynamic one";
-            return Err(bad("group.instance.id", "", why));
+            return Err(refused("group.instance.id", "", why));
         }
         if member.heartbeat_interval >= member.session_timeout {
             let value = member.heartbeat_interval.as_u64().to_string();
             let why = "it must be lower than session.timeout.ms, best a third of it";
-            return Err(bad("heartbeat.interval.ms", &value, why));
+            return Err(refused("heartbeat.interval.ms", &value, why));
         }
         Ok(())
     }
@@ -89,22 +86,8 @@ fn assignors(value: &str) -> Result<Vec<Assignor>, ClientError> {
     let list: Option<Vec<Assignor>> = names.map(Assignor::from_name).collect();
     list.filter(|list| !list.is_empty()).ok_or_else(|| {
         let why = "range and cooperative-sticky are known, one or both, separated by a comma";
-        bad("partition.assignment.strategy", value, why)
+        refused("partition.assignment.strategy", value, why)
     })
-}
-
-fn millis(key: &'static str, value: &str) -> Result<Millis, ClientError> {
-    let number = value.parse::<i32>().ok().filter(|it| *it >= 0);
-    let number = number.ok_or_else(|| bad(key, value, "a number of milliseconds is needed"))?;
-    Ok(Millis::from_wire(number))
-}
-
-fn bad(key: &'static str, value: &str, why: &str) -> ClientError {
-    ClientError::Config {
-        key,
-        value: value.to_owned(),
-        why: why.to_owned(),
-    }
 }
 
 #[cfg(test)]

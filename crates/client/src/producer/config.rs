@@ -2,6 +2,7 @@ use highwater_records::{Compression, Compressor};
 use highwater_types::Millis;
 
 use crate::error::ClientError;
+use crate::setting::{millis, number, refused, switch};
 
 /// When a record counts as sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -84,20 +85,20 @@ impl ProducerConfig {
                     "0" => Acks::None,
                     "1" => Acks::Leader,
                     "all" | "-1" => Acks::All,
-                    _ => return Err(bad("acks", value, "it is 0, 1 or all")),
+                    _ => return Err(refused("acks", value, "it is 0, 1 or all")),
                 }
             }
             "buffer.memory" => self.buffer_memory = number("buffer.memory", value)?,
             "batch.size" => self.batch_size = number("batch.size", value)?,
-            "linger.ms" => self.linger = Millis::new(number("linger.ms", value)?),
-            "max.block.ms" => self.max_block = Millis::new(number("max.block.ms", value)?),
+            "linger.ms" => self.linger = millis("linger.ms", value)?,
+            "max.block.ms" => self.max_block = millis("max.block.ms", value)?,
             "delivery.timeout.ms" => {
-                self.delivery_timeout = Millis::new(number("delivery.timeout.ms", value)?);
+                self.delivery_timeout = millis("delivery.timeout.ms", value)?;
             }
             "retries" => self.retries = number("retries", value)?,
             "compression.type" => {
                 let codec = Compression::from_name(value).ok_or_else(|| {
-                    bad(
+                    refused(
                         "compression.type",
                         value,
                         "it is none, gzip, snappy, lz4 or zstd",
@@ -108,17 +109,14 @@ impl ProducerConfig {
             "compression.gzip.level" | "compression.zstd.level" | "compression.lz4.level" => {
                 let level = value
                     .parse()
-                    .map_err(|_| bad("compression level", value, "a number"));
+                    .map_err(|_| refused("compression level", value, "a number"));
                 let codec = key.split('.').nth(1).and_then(Compression::from_name);
                 if codec == Some(self.compressor.compression) {
                     self.compressor.level = Some(level?);
                 }
             }
             "enable.idempotence" => {
-                let on = value
-                    .parse()
-                    .map_err(|_| bad("enable.idempotence", value, "it is true or false"));
-                self.enable_idempotence = Some(on?);
+                self.enable_idempotence = Some(switch("enable.idempotence", value)?);
             }
             "max.in.flight.requests.per.connection" => {
                 self.max_in_flight = number("max.in.flight.requests.per.connection", value)?;
@@ -133,15 +131,19 @@ impl ProducerConfig {
     pub(super) fn check(&self) -> Result<bool, ClientError> {
         if self.max_in_flight == 0 {
             let key = "max.in.flight.requests.per.connection";
-            return Err(bad(key, "0", "at least 1 is needed"));
+            return Err(refused(key, "0", "at least 1 is needed"));
         }
         if self.batch_size > self.buffer_memory {
             let value = self.batch_size.to_string();
-            return Err(bad("batch.size", &value, "it is larger than buffer.memory"));
+            return Err(refused(
+                "batch.size",
+                &value,
+                "it is larger than buffer.memory",
+            ));
         }
         if u32::try_from(self.buffer_memory).is_err() {
             let value = self.buffer_memory.to_string();
-            return Err(bad(
+            return Err(refused(
                 "buffer.memory",
                 &value,
                 "at most 4294967295 bytes are possible",
@@ -149,7 +151,7 @@ impl ProducerConfig {
         }
         let fits = self.acks == Acks::All && self.max_in_flight <= 5 && self.retries > 0;
         match self.enable_idempotence {
-            Some(true) if !fits => Err(bad(
+            Some(true) if !fits => Err(refused(
                 "enable.idempotence",
                 "true",
                 "it needs acks=all, retries above 0 and at most 5 requests in flight",
@@ -157,20 +159,6 @@ impl ProducerConfig {
             Some(on) => Ok(on),
             None => Ok(fits),
         }
-    }
-}
-
-fn number<T: std::str::FromStr>(key: &'static str, value: &str) -> Result<T, ClientError> {
-    value
-        .parse()
-        .map_err(|_| bad(key, value, "a whole number that is not negative is needed"))
-}
-
-fn bad(key: &'static str, value: &str, why: &str) -> ClientError {
-    ClientError::Config {
-        key,
-        value: value.to_owned(),
-        why: why.to_owned(),
     }
 }
 
