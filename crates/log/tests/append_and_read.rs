@@ -13,8 +13,11 @@ use highwater_disk::{
 };
 use highwater_log::{AppendError, LogConfig, Origin, ReadError};
 use highwater_records::{Batch, BatchHeader, Compression, TimestampType, Validated};
-use highwater_types::{ErrorCode, Millis, Offset, WallMs};
+use highwater_types::{ErrorCode, LeaderEpoch, Millis, Offset, WallMs};
 use support::own::*;
+
+/// A fetch in an epoch that no batch is newer than.
+const NEWEST: LeaderEpoch = LeaderEpoch::new(i32::MAX);
 
 fn disk() -> MemDisk {
     MemDisk::new("log")
@@ -231,7 +234,10 @@ fn sc_12_a_relative_offset_never_overflows() {
     let mut bytes = Spec::of(1).build_at(0, 0);
     bytes.extend(Spec::of(1).build_at(far, 0));
     bytes.extend(Spec::of(1).build_at(far + 1, 0));
-    let appended = log.append_as_follower(clock(), &bytes, NEWEST).unwrap().unwrap();
+    let appended = log
+        .append_as_follower(clock(), &bytes, NEWEST)
+        .unwrap()
+        .unwrap();
     assert_eq!(
         (appended.first_offset, appended.last_offset),
         (at(0), at(far + 1))
@@ -405,7 +411,11 @@ fn a_follower_refuses_a_batch_with_a_wrong_crc_and_leaves_out_a_cut_one() {
     *bad.last_mut().unwrap() ^= 1;
     let why = log.append_as_follower(clock(), &bad, NEWEST).unwrap_err();
     assert_eq!(why.error_code(), ErrorCode::CORRUPT_MESSAGE);
-    assert_eq!(log.append_as_follower(clock(), &bytes[..20], NEWEST).unwrap(), None);
+    assert_eq!(
+        log.append_as_follower(clock(), &bytes[..20], NEWEST)
+            .unwrap(),
+        None
+    );
     assert_eq!(log.log_end_offset(), at(5));
 }
 
@@ -633,4 +643,59 @@ fn readers_at_the_end_touch_no_index_file() {
     let (bytes, local) = read(&mut log, end - 2, end, 1000).unwrap();
     assert_eq!(batches(&bytes), [(end - 2, end - 1)]);
     assert!(local.region.unwrap().file.len().unwrap() > 0);
+}
+
+#[test]
+fn kafka_18723_nothing_of_a_newer_epoch_than_the_fetchs_is_appended() {
+    let disk = disk();
+    let mut log = new_log(&disk);
+    let mut bytes = Spec::of(5).build_at(0, 1);
+    bytes.extend(Spec::of(2).build_at(5, 3));
+    bytes.extend(Spec::of(2).build_at(7, 2));
+    let appended = log.append_as_follower(clock(), &bytes, epoch(2)).unwrap();
+    assert_eq!(appended.unwrap().last_offset, at(4));
+    assert_eq!(log.last_epoch(), Some(epoch(1)));
+    let newer = Spec::of(2).build_at(5, 3);
+    let nothing = log.append_as_follower(clock(), &newer, epoch(2)).unwrap();
+    assert_eq!(nothing, None);
+    assert_eq!(log.log_end_offset(), at(5));
+}
+
+#[test]
+fn offsets_at_the_end_of_all_offsets_are_refused() {
+    let disk = disk();
+    let mut log = new_log(&disk);
+    let bytes = Spec::of(3).build_at(i64::MAX - 2, 1);
+    let why = log.append_as_follower(clock(), &bytes, NEWEST).unwrap_err();
+    assert_eq!(why, AppendError::OffsetsUsedUp);
+    assert_eq!(log.log_end_offset(), at(0));
+}
+
+#[test]
+fn rt_13_an_empty_log_begins_at_the_batch_that_straddles_its_start() {
+    let disk = disk();
+    let mut log = new_log(&disk);
+    let batch = Spec::of(10).build_at(10, 1);
+    assert_eq!(log.start_for(&batch), None, "it lies above");
+    log.truncate_fully_and_start_at(clock(), at(15)).unwrap();
+    assert_eq!(log.start_for(&batch), Some(at(10)));
+    assert_eq!(
+        log.start_for(&Spec::of(5).build_at(10, 1)),
+        None,
+        "it ends there"
+    );
+    assert_eq!(log.start_for(&Spec::of(5).build_at(15, 1)), None);
+    let mut bad = batch.clone();
+    *bad.last_mut().unwrap() ^= 1;
+    assert_eq!(log.start_for(&bad), None, "a damaged one");
+    log.truncate_fully_and_start_at(clock(), at(10)).unwrap();
+    log.append_as_follower(clock(), &batch, NEWEST).unwrap();
+    log.advance_log_start(at(15)).unwrap();
+    assert_eq!(
+        log.start_for(&Spec::of(20).build_at(15, 1)),
+        None,
+        "it holds records"
+    );
+    let ends = (log.log_start_offset(), log.log_end_offset());
+    assert_eq!(ends, (at(15), at(20)));
 }

@@ -309,8 +309,12 @@ fn what_we_write_of_kafkas_batches_is_what_kafka_wrote() {
         });
         let (mut ours, _) = opening.open();
         for path in log.files.keys().filter(is_log) {
-            ours.append_as_follower(support::own::clock(), &log.files[path], LeaderEpoch::new(i32::MAX))
-                .unwrap();
+            ours.append_as_follower(
+                support::own::clock(),
+                &log.files[path],
+                LeaderEpoch::new(i32::MAX),
+            )
+            .unwrap();
         }
         ours.close()
             .run(&highwater_disk::Blocking::enter())

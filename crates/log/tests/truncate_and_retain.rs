@@ -11,7 +11,7 @@ mod support;
 use highwater_disk::{Blocking, Disk as _, MemDisk};
 use highwater_log::{LogConfig, Origin, PartitionLog, TimeFound};
 use highwater_records::Compression;
-use highwater_types::{Millis, Offset, Uuid, WallMs};
+use highwater_types::{LeaderEpoch, Millis, Offset, Uuid, WallMs};
 use support::now;
 use support::own::*;
 
@@ -493,4 +493,18 @@ fn trap_16_aborted_transactions_and_the_last_stable_offset_are_exact() {
     log.truncate_to(clock(), at(6)).unwrap();
     assert!(log.aborted_transactions(at(0), at(8)).is_empty());
     assert_eq!(log.last_stable_offset(at(6)), at(0), "both are open again");
+}
+
+#[test]
+fn where_a_truncation_will_end_is_known_before() {
+    for cut in 0..=60 {
+        let disk = disk();
+        let mut log = new_log(&disk);
+        fill(&mut log, 12, 5);
+        let planned = log.end_after_truncation(at(cut)).unwrap();
+        log.truncate_to(clock(), at(cut)).unwrap();
+        assert_eq!(log.log_end_offset(), planned, "cut at {cut}");
+        assert_eq!(planned.raw(), cut / 5 * 5);
+        assert_eq!(log.end_after_truncation(at(1_000)).unwrap(), planned);
+    }
 }

@@ -106,7 +106,10 @@ impl<D: Disk> PartitionLog<D> {
             self.roll_at(now, first_offset)?;
         }
         let rest = batch.get(BATCH_HEADER_BYTES..).unwrap_or_default();
-        self.write(&[IoSlice::new(&head), IoSlice::new(rest)], &[header])?;
+        self.write(
+            &[IoSlice::new(&head), IoSlice::new(rest)],
+            std::iter::once(&header),
+        )?;
         self.took(&header, batch);
         self.assert_invariants();
         Ok(Appended {
@@ -118,18 +121,21 @@ impl<D: Disk> PartitionLog<D> {
         })
     }
 
-    /// Appends batches as a leader sent them, byte for byte. A batch that is cut at the end of
-    /// `bytes` is left out. The caller has dropped batches of a newer leader epoch than its fetch
-    /// was made in (KAFKA-18723).
+    /// Appends batches as the leader of `epoch` sent them, byte for byte, in one write for each
+    /// segment. A batch that is cut at the end of `bytes` is left out, and so is everything from
+    /// the first batch of a newer epoch on: the follower does not know that epoch yet
+    /// (KAFKA-18723).
     ///
-    /// `None` when `bytes` hold no whole batch.
+    /// `None` when nothing is left to append.
     ///
     /// # Errors
-    /// See [`AppendError`]. Whole batches in front of the one at fault may be appended.
+    /// See [`AppendError`]. Batches in front of the one at fault may be appended, at the end of a
+    /// segment that was closed.
     pub fn append_as_follower(
         &mut self,
         now: Now,
         bytes: &[u8],
+        epoch: LeaderEpoch,
     ) -> Result<Option<Appended>, AppendError> {
         self.mend_tail()?;
         let mut run = Run::default();
@@ -138,20 +144,26 @@ impl<D: Disk> PartitionLog<D> {
         for batch in Batches::new(bytes) {
             let batch = batch.and_then(checked)?;
             let header = batch.header();
+            if header.leader_epoch > epoch {
+                break;
+            }
             if header.base_offset < expected {
-                self.write_run(&mut run)?;
+                self.write_run(&mut run, bytes)?;
                 let log_end_offset = self.log_end_offset();
                 return Err(AppendError::BelowEnd {
                     base_offset: header.base_offset,
                     log_end_offset,
                 });
             }
+            if header.next_offset() == Offset::MAX {
+                return Err(AppendError::OffsetsUsedUp);
+            }
             if self.active().size == 0 {
                 // What the first batch of a segment says about its age counts for the next.
-                self.write_run(&mut run)?;
+                self.write_run(&mut run, bytes)?;
             }
             if self.must_roll(now, run.size, header) {
-                self.write_run(&mut run)?;
+                self.write_run(&mut run, bytes)?;
                 self.roll_at(now, header.base_offset)?;
             }
             expected = header.next_offset();
@@ -166,9 +178,24 @@ impl<D: Disk> PartitionLog<D> {
             so_far.size_bytes += batch.size_bytes() as u64;
             run.push(batch);
         }
-        self.write_run(&mut run)?;
+        self.write_run(&mut run, bytes)?;
         self.assert_invariants();
         Ok(appended)
+    }
+
+    /// Where an empty log has to begin anew so that the first of a leader's batches fits: at the
+    /// base of that batch, when it lies below the log's start and the batch reaches above it. For
+    /// records can be deleted up to the middle of a batch, and a leader gives the whole
+    /// (KAFKA-6975). `None`: it need not.
+    #[must_use]
+    pub fn start_for(&self, bytes: &[u8]) -> Option<Offset> {
+        let end = self.log_end_offset();
+        if self.log_start_offset < end {
+            return None;
+        }
+        let batch = Batches::new(bytes).next()?.and_then(checked).ok()?;
+        let header = batch.header();
+        (header.base_offset < end && end < header.next_offset()).then_some(header.base_offset)
     }
 
     /// Closes the active segment and begins a new one at the log end offset. Does nothing when
@@ -248,28 +275,30 @@ impl<D: Disk> PartitionLog<D> {
             .must_roll(&self.config, now.wall, before_bytes, header)
     }
 
-    fn write_run(&mut self, run: &mut Run<'_>) -> Result<(), DiskError> {
-        let run = std::mem::take(run);
-        if run.batches.is_empty() {
+    /// Writes what waits of `bytes`.
+    fn write_run(&mut self, run: &mut Run<'_>, bytes: &[u8]) -> Result<(), DiskError> {
+        let start = run.end - usize::try_from(run.size).expect("it is within bytes");
+        let whole = bytes.get(start..run.end).expect("it is within bytes");
+        let batches = std::mem::take(&mut run.batches);
+        run.size = 0;
+        if batches.is_empty() {
             return Ok(());
         }
-        let slices: Vec<IoSlice<'_>> = run
-            .batches
-            .iter()
-            .map(|batch| IoSlice::new(batch.bytes()))
-            .collect();
-        let headers: Vec<BatchHeader> = run.batches.iter().map(|batch| *batch.header()).collect();
-        self.write(&slices, &headers)?;
-        for batch in &run.batches {
+        self.write(&[IoSlice::new(whole)], batches.iter().map(Batch::header))?;
+        for batch in &batches {
             self.took(batch.header(), batch.bytes());
         }
         Ok(())
     }
 
-    fn write(&mut self, bytes: &[IoSlice<'_>], headers: &[BatchHeader]) -> Result<(), DiskError> {
+    fn write<'a>(
+        &mut self,
+        bytes: &[IoSlice<'_>],
+        headers: impl Iterator<Item = &'a BatchHeader> + Clone,
+    ) -> Result<(), DiskError> {
         let interval = self.config.index_interval_bytes;
         let mut position = self.active().size;
-        if let Err(why) = self.active_mut().append(bytes, headers, interval) {
+        if let Err(why) = self.active_mut().append(bytes, headers.clone(), interval) {
             self.fence = Fence::TailUnknown;
             return Err(why);
         }
@@ -308,16 +337,21 @@ pub(crate) fn write_snapshot<D: Disk>(
     file.set_len(bytes.len() as u64)
 }
 
-/// Whole batches that wait to be written at once.
+/// Whole batches that wait to be written at once: they lie one behind the other in the bytes that
+/// are appended.
 #[derive(Debug, Default)]
 struct Run<'a> {
     batches: Vec<Batch<'a>>,
+    /// Bytes of the batches.
     size: u64,
+    /// Where in the bytes they end.
+    end: usize,
 }
 
 impl<'a> Run<'a> {
     fn push(&mut self, batch: Batch<'a>) {
         self.size += batch.size_bytes() as u64;
+        self.end += batch.size_bytes();
         self.batches.push(batch);
     }
 }

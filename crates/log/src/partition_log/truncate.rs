@@ -47,6 +47,28 @@ impl<D: Disk> PartitionLog<D> {
         Ok(files)
     }
 
+    /// Where the log would end after [`PartitionLog::truncate_to`]: at `offset`, or where the batch
+    /// that holds it begins. For those who must say what is lost before it is.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub fn end_after_truncation(&self, offset: Offset) -> Result<Offset, DiskError> {
+        let end = self.log_end_offset();
+        if offset >= end {
+            return Ok(end);
+        }
+        let number = self.segment_of(offset);
+        let Some(segment) = number.and_then(|number| self.segments.get(number)) else {
+            return Ok(offset);
+        };
+        Ok(match segment.locate(offset)? {
+            Place::Batch(batch) => batch.header.base_offset.min(offset),
+            Place::Damaged { expected, .. } => expected.min(offset),
+            // The index is mended by the truncation itself.
+            Place::End | Place::IndexLies => offset,
+        })
+    }
+
     /// Drops everything and goes on at `offset`, as a follower does whose leader starts above its
     /// end.
     ///
