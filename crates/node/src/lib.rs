@@ -9,6 +9,7 @@ pub mod boot;
 pub mod config;
 pub mod connection;
 pub mod control;
+mod envelope;
 pub mod format;
 pub mod job;
 pub mod journal;

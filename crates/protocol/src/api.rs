@@ -168,10 +168,12 @@ const CONTROLLER: &[ApiVersionRange] = &[
     range(ApiKey::DeleteTopics, 1, 6),
     range(ApiKey::DescribeQuorum, 0, 2),
     range(ApiKey::AlterPartition, 2, 3),
+    range(ApiKey::Envelope, 0, 0),
     range(ApiKey::FetchSnapshot, 0, 1),
     range(ApiKey::BrokerRegistration, 0, 4),
     range(ApiKey::BrokerHeartbeat, 0, 2),
     range(ApiKey::AllocateProducerIds, 0, 0),
+    range(ApiKey::ControllerRegistration, 0, 0),
     range(ApiKey::AssignReplicasToDirs, 0, 0),
 ];
 
@@ -225,10 +227,12 @@ mod tests {
             (20, 1, 6),
             (55, 0, 2),
             (56, 2, 3),
+            (58, 0, 0),
             (59, 0, 1),
             (62, 0, 4),
             (63, 0, 2),
             (67, 0, 0),
+            (70, 0, 0),
             (73, 0, 0),
         ];
         assert_eq!(told(ListenerKind::Controller), controller);

@@ -2,16 +2,11 @@ use highwater_records::stored::MetadataRecord;
 use highwater_records::stored::data::{VotersRecord, voters_record};
 use highwater_records::stored::metadata::{
     BeginTransactionRecord, ConfigRecord, EndTransactionRecord, FeatureLevelRecord,
-    RegisterControllerRecord,
 };
-use highwater_types::{DirectoryId, NodeId, Uuid};
+use highwater_types::{DirectoryId, NodeId};
 
 use crate::config::BrokerConfig;
-use crate::image::{
-    BrokerEndpoint, ControllerImage, ELIGIBLE_LEADER_REPLICAS_VERSION, FeatureRange, ResourceKind,
-    supported_features,
-};
-use crate::snapshot::controller_record;
+use crate::image::{BrokerEndpoint, ELIGIBLE_LEADER_REPLICAS_VERSION, ResourceKind};
 
 /// The first records of a new cluster, one metadata transaction: what `format` left (`formatted`),
 /// and with eligible leader replicas the cluster-wide `min.insync.replicas`, which must not differ
@@ -44,27 +39,6 @@ pub fn bootstrap_records(
     }
     records.push(EndTransactionRecord::default().into());
     records
-}
-
-/// The record by which a controller makes itself known, each time it starts.
-#[must_use]
-pub fn register_controller(
-    id: NodeId,
-    incarnation: Uuid,
-    endpoints: &[BrokerEndpoint],
-) -> RegisterControllerRecord {
-    let features = supported_features().iter().map(|it| FeatureRange {
-        name: it.name.to_owned(),
-        min: it.min,
-        max: it.max,
-    });
-    controller_record(&ControllerImage {
-        id,
-        incarnation,
-        zk_migration_ready: false,
-        endpoints: endpoints.to_vec(),
-        features: features.collect(),
-    })
 }
 
 /// The voters of a quorum of one that keeps its voters in the log.

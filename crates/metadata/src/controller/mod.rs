@@ -4,6 +4,7 @@
 mod alter_partition;
 mod assign_dirs;
 mod bootstrap;
+mod controllers;
 mod create_topics;
 mod delete_topics;
 mod elect;
@@ -17,7 +18,8 @@ mod sessions;
 
 pub use alter_partition::{AlterPartition, AlteredPartition, IsrChange, PartitionState};
 pub use assign_dirs::{AssignDirs, DIRECTORIES_SINCE};
-pub use bootstrap::{bootstrap_records, register_controller, voters_record};
+pub use bootstrap::{bootstrap_records, voters_record};
+pub use controllers::CONTROLLERS_SINCE;
 pub use create_topics::{
     CreateTopic, CreateTopics, CreatedTopic, PARTITIONS_PER_REQUEST_MAX, TopicOutcome,
 };

@@ -51,7 +51,7 @@ impl Controller {
     ) -> Result<Decision<BrokerEpoch>, Refusal> {
         self.check_identity(image, request, now)?;
         check_directories(image, request)?;
-        check_features(image, request, kraft_version)?;
+        check_features(image, &request.features, kraft_version, "broker")?;
         let existing = image.broker(request.broker_id);
         if let Some(same) = existing.filter(|it| it.incarnation == request.incarnation) {
             // The same process says more about itself: nothing it had is lost.
@@ -174,31 +174,26 @@ fn check_directories(image: &MetadataImage, request: &Registration) -> Result<()
 
 /// Every finalised level must lie in the announced range; a feature that is not announced counts
 /// as 0 to 0, one that is not finalised as level 0.
-fn check_features(
+pub(super) fn check_features(
     image: &MetadataImage,
-    request: &Registration,
+    announced: &[FeatureRange],
     kraft_version: i16,
+    who: &str,
 ) -> Result<(), Refusal> {
-    if !request
-        .features
-        .iter()
-        .any(|it| it.name == METADATA_VERSION)
-    {
-        return Err(Refusal::new(
-            ErrorCode::INVALID_REGISTRATION,
-            "The broker does not say which metadata.version it supports.",
-        ));
+    if !announced.iter().any(|it| it.name == METADATA_VERSION) {
+        let text = format!("The {who} does not say which metadata.version it supports.");
+        return Err(Refusal::new(ErrorCode::INVALID_REGISTRATION, text));
     }
     let unsupported = |name: &str, level: i16, min: i16, max: i16| {
         Err(Refusal::new(
             ErrorCode::UNSUPPORTED_VERSION,
             format!(
-                "Unable to register because the broker does not support finalized version {level} \
-                 of {name}. The broker wants a version between {min} and {max}, inclusive."
+                "Unable to register because the {who} does not support finalized version {level} \
+                 of {name}. The {who} wants a version between {min} and {max}, inclusive."
             ),
         ))
     };
-    for range in &request.features {
+    for range in announced {
         let level = if range.name == crate::image::KRAFT_VERSION {
             kraft_version
         } else {
@@ -209,8 +204,8 @@ fn check_features(
         }
     }
     for (name, level) in &image.features.levels {
-        let announced = request.features.iter().any(|it| it.name == *name);
-        if !announced && *level > 0 {
+        let is_announced = announced.iter().any(|it| it.name == *name);
+        if !is_announced && *level > 0 {
             return unsupported(name, *level, 0, 0);
         }
     }

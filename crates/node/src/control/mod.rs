@@ -1,6 +1,8 @@
 //! The control machine: metadata log, quorum, controller and broker lifecycle.
 
-mod convert;
+mod controllers;
+pub(crate) mod convert;
+mod envelope;
 pub(crate) mod files;
 pub(crate) mod lifecycle;
 mod metadata_log;
@@ -8,12 +10,13 @@ mod params;
 mod requests;
 pub(crate) mod snapshots;
 mod stop;
+mod topics;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use highwater_disk::Disk;
-use highwater_metadata::controller::{Controller, bootstrap_records, register_controller};
+use highwater_metadata::controller::{Controller, bootstrap_records};
 use highwater_metadata::{MetadataDelta, MetadataImage, QuorumRecord};
 use highwater_records::stored::MetadataRecord;
 use highwater_records::stored::data::{LeaderChangeMessage, VotersRecord, leader_change_message};
@@ -24,6 +27,7 @@ use rand_chacha::ChaCha8Rng;
 pub(crate) use self::params::{ControlDir, ControlParams};
 pub use self::snapshots::{SnapshotWritten, WriteSnapshot};
 
+use self::controllers::OwnRegistration;
 use self::lifecycle::{BrokerLifecycle, Phase};
 use self::metadata_log::MetadataLog;
 use self::snapshots::{SnapshotFile, Snapshots};
@@ -38,8 +42,6 @@ use crate::shard::lifecycle::Removal;
 /// The effects of one step.
 type Effects<D> = Vec<Effect<D>>;
 
-/// Metadata levels below this have no record of controllers.
-const CONTROLLERS_SINCE: i16 = 15;
 /// A step this much later than it was due means that the process stood still.
 const STALL: Millis = Millis::new(100);
 
@@ -70,6 +72,7 @@ pub struct Control<D: Disk> {
     /// Asked before anything is done for a caller.
     authorizer: Arc<dyn Authorizer>,
     broker: BrokerLifecycle,
+    own_registration: OwnRegistration,
     snapshots: Snapshots,
     random: ChaCha8Rng,
     tokens_used: u64,
@@ -122,7 +125,9 @@ impl<D: Disk> Machine<D> for Control<D> {
             }
             Input::Part { from, part } => self.handle_part(now, from, part, out),
             Input::PeerAnswer { token, result } => {
-                self.handle_peer_answer(now, token, result, out);
+                if !self.registered_as_controller(now, token, &result) {
+                    self.handle_peer_answer(now, token, result, out);
+                }
             }
             Input::JobDone { token, result } => self.handle_job_done(now, token, result, out),
             Input::Tick => self.handle_tick(now, out),
@@ -158,6 +163,7 @@ impl<D: Disk> Machine<D> for Control<D> {
         let removal = self.removals.iter().map(|(at, _)| *at).min();
         let deadlines = [
             self.broker.next_deadline(),
+            self.own_registration.next_deadline(),
             expiry,
             noop,
             self.snapshots.next_deadline(),
@@ -254,12 +260,7 @@ impl<D: Disk> Control<D> {
             let records = bootstrap_records(formatted, &self.config.broker);
             appended(self.append(now, records))?;
         }
-        if self.latest.image().metadata_version() >= CONTROLLERS_SINCE {
-            let endpoints = crate::format::controller_endpoints(&self.config);
-            let incarnation = self.random_uuid();
-            let record = register_controller(self.config.node_id, incarnation, &endpoints);
-            appended(self.append(now, vec![record.into()]))?;
-        }
+        self.own_registration.incarnation = self.random_uuid();
         Ok(())
     }
 
@@ -360,6 +361,7 @@ impl<D: Disk> Control<D> {
             answers.extend(batch.answers);
         }
         if any {
+            self.register_as_controller(now, out);
             self.lifecycle_leader_ready(now, out);
             self.publish(now, out);
         }
@@ -404,6 +406,7 @@ impl<D: Disk> Control<D> {
         if self.broker.phase >= Phase::Closing {
             return;
         }
+        self.register_as_controller(now, out);
         self.lifecycle_tick(now, out);
         self.fence_silent(now);
         let idle = self

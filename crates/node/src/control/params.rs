@@ -8,6 +8,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore as _, SeedableRng as _};
 
 use super::Control;
+use super::controllers::OwnRegistration;
 use super::lifecycle::BrokerLifecycle;
 use super::metadata_log::MetadataLog;
 use super::snapshots::Snapshots;
@@ -45,11 +46,12 @@ impl<D: Disk> Control<D> {
         random.fill_bytes(&mut bytes);
         let incarnation = Uuid::from_random(bytes);
         let broker = BrokerLifecycle::new(&config, incarnation, params.previous_epoch);
-        let controller = Controller::new(
+        let mut controller = Controller::new(
             Arc::clone(&params.cluster_id),
             config.node_id,
             Arc::clone(&config.broker),
         );
+        controller.old_rule = config.old_rule;
         let mut log = MetadataLog::new(metadata.log, metadata.leader);
         log.bytes_since_snapshot = metadata.bytes_since_snapshot;
         Self {
@@ -66,6 +68,7 @@ impl<D: Disk> Control<D> {
             controller,
             authorizer: Arc::new(AllowAll),
             broker,
+            own_registration: OwnRegistration::default(),
             snapshots: Snapshots::new(&config, metadata.snapshots),
             random,
             tokens_used: 0,

@@ -8,7 +8,7 @@ use highwater_protocol::messages::{
     AllocateProducerIdsRequest, AllocateProducerIdsResponse, AlterPartitionRequest,
     AlterPartitionResponse, AssignReplicasToDirsRequest, AssignReplicasToDirsResponse,
     BrokerHeartbeatRequest, BrokerHeartbeatResponse, BrokerRegistrationRequest,
-    BrokerRegistrationResponse, CreateTopicsRequest, DeleteTopicsRequest,
+    BrokerRegistrationResponse, ControllerRegistrationResponse,
 };
 use highwater_protocol::{ListenerKind, Request, Response};
 use highwater_records::stored::MetadataRecord;
@@ -22,7 +22,7 @@ use crate::shard::describe::{ApiVersionsContext, api_versions};
 
 /// Whether an answer waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Wait {
+pub(super) enum Wait {
     /// It tells nothing that is not committed.
     No,
     /// Until everything appended so far is committed.
@@ -57,7 +57,7 @@ impl<D: Disk> Control<D> {
 
     /// The answer to a request, and whether it depends on what is not committed yet. `None` for
     /// what no controller serves.
-    fn respond(
+    pub(super) fn respond(
         &mut self,
         now: Now,
         caller: &Caller,
@@ -74,8 +74,20 @@ impl<D: Disk> Control<D> {
             };
             return Some((api_versions(&cx, version, request).into(), Wait::No));
         }
-        // What brokers want of a controller. What they send on for their clients they have
-        // allowed themselves.
+        // What clients may send here, or through a broker.
+        let request = match request {
+            Request::Envelope(envelope) => return Some(self.open_envelope(now, caller, envelope)),
+            Request::CreateTopics(request) => {
+                let response = self.create_topics(now, caller, request);
+                return Some((response, Wait::ForCommit));
+            }
+            Request::DeleteTopics(request) => {
+                let response = self.delete_topics(now, caller, request, version);
+                return Some((response, Wait::ForCommit));
+            }
+            request => request,
+        };
+        // What brokers want of a controller.
         let cluster = Resource::Cluster;
         let allowed = self
             .authorizer
@@ -86,6 +98,9 @@ impl<D: Disk> Control<D> {
         }
         let response = match request {
             Request::BrokerRegistration(request) => self.register(now, request, version).into(),
+            Request::ControllerRegistration(request) => {
+                self.register_controller(now, request).into()
+            }
             Request::BrokerHeartbeat(request) => {
                 let (response, wait) = self.heartbeat(now, request);
                 return Some((response.into(), wait));
@@ -93,8 +108,6 @@ impl<D: Disk> Control<D> {
             Request::AllocateProducerIds(request) => self.allocate(now, &request).into(),
             Request::AlterPartition(request) => self.alter_partition(now, request).into(),
             Request::AssignReplicasToDirs(request) => self.assign_to_dirs(now, request).into(),
-            Request::CreateTopics(request) => self.create_topics(now, request),
-            Request::DeleteTopics(request) => self.delete_topics(now, request, version),
             _ => return None,
         };
         Some((response, Wait::ForCommit))
@@ -230,46 +243,20 @@ impl<D: Disk> Control<D> {
         }
     }
 
-    fn create_topics(&mut self, now: Now, request: CreateTopicsRequest) -> Response {
-        let asked = convert::create_topics(request.clone());
-        let random = &mut self.random;
-        let decision = self
-            .controller
-            .create_topics(self.latest.image(), &asked, &mut || {
-                let mut bytes = [0; 16];
-                random.fill_bytes(&mut bytes);
-                bytes
-            });
-        match self.commit_whole(now, decision) {
-            Ok(outcomes) => convert::created_topics(outcomes).into(),
-            Err(code) => convert::refused_topics(&request, code).into(),
-        }
-    }
-
-    fn delete_topics(&mut self, now: Now, request: DeleteTopicsRequest, version: i16) -> Response {
-        let asked = convert::delete_topics(request);
-        let decision = self.controller.delete_topics(self.latest.image(), &asked);
-        let mut refused = decision.answer.clone();
-        let outcomes = self.commit(now, decision).unwrap_or_else(|code| {
-            for outcome in refused.iter_mut().filter(|it| it.result.is_ok()) {
-                let message = None;
-                outcome.result = Err(highwater_metadata::controller::Refusal { code, message });
-            }
-            refused
-        });
-        convert::deleted_topics(outcomes, version).into()
-    }
-
     /// Appends the records of a decision and replays them into `latest`: from now on every
     /// decision builds on them. A decision that is too large for a batch takes several, in order:
     /// each record must be right without those after it.
-    fn commit<A>(&mut self, now: Now, decision: Decision<A>) -> Result<A, ErrorCode> {
+    pub(super) fn commit<A>(&mut self, now: Now, decision: Decision<A>) -> Result<A, ErrorCode> {
         self.append(now, decision.records).map(|()| decision.answer)
     }
 
     /// As [`Control::commit`], in one batch or not at all: half a topic must not be found after a
     /// loss of power.
-    fn commit_whole<A>(&mut self, now: Now, decision: Decision<A>) -> Result<A, ErrorCode> {
+    pub(super) fn commit_whole<A>(
+        &mut self,
+        now: Now,
+        decision: Decision<A>,
+    ) -> Result<A, ErrorCode> {
         let runs = self.runs(decision.records)?;
         if runs.len() > 1 {
             return Err(ErrorCode::POLICY_VIOLATION);
@@ -382,6 +369,11 @@ fn refused(request: &Request, error_code: ErrorCode) -> Option<Response> {
             ..AllocateProducerIdsResponse::default()
         }
         .into(),
+        Request::ControllerRegistration(_) => ControllerRegistrationResponse {
+            error_code,
+            ..ControllerRegistrationResponse::default()
+        }
+        .into(),
         Request::AlterPartition(_) => AlterPartitionResponse {
             error_code,
             ..AlterPartitionResponse::default()
@@ -392,15 +384,13 @@ fn refused(request: &Request, error_code: ErrorCode) -> Option<Response> {
             ..AssignReplicasToDirsResponse::default()
         }
         .into(),
-        Request::CreateTopics(request) => convert::refused_topics(request, error_code).into(),
-        Request::DeleteTopics(request) => convert::refused_deletions(request, error_code).into(),
         _ => return None,
     })
 }
 
 /// An answer as bytes. What does not fit is our own mistake, which costs the asker its connection
 /// and is told.
-fn encoded(response: &Response, version: i16) -> Result<Bytes, String> {
+pub(super) fn encoded(response: &Response, version: i16) -> Result<Bytes, String> {
     let body = response.encode(version);
     body.map_err(|why| {
         let api = response.api_key();

@@ -1,0 +1,72 @@
+//! Requests of clients that brokers hand on in envelopes.
+
+use highwater_disk::Disk;
+use highwater_protocol::Response;
+use highwater_protocol::messages::{EnvelopeRequest, EnvelopeResponse};
+use highwater_types::{ErrorCode, Now};
+
+use super::Control;
+use super::requests::{Wait, encoded};
+use crate::authorizer::{Operation, Resource};
+use crate::envelope::{self, Opened};
+use crate::machine::Caller;
+
+impl<D: Disk> Control<D> {
+    /// Serves the request in an envelope for the client that is named on it (KIP-590). Only brokers
+    /// may say who somebody is.
+    pub(super) fn open_envelope(
+        &mut self,
+        now: Now,
+        broker: &Caller,
+        envelope: EnvelopeRequest,
+    ) -> (Response, Wait) {
+        let cluster = Resource::Cluster;
+        let is_broker = self
+            .authorizer
+            .allows(broker, Operation::ClusterAction, cluster);
+        if !is_broker {
+            return refused(ErrorCode::CLUSTER_AUTHORIZATION_FAILED);
+        }
+        let Opened {
+            caller,
+            api_key,
+            version,
+            correlation_id,
+            request,
+        } = match envelope::open(broker, envelope) {
+            Ok(opened) => opened,
+            Err(code) => return refused(code),
+        };
+        if !self.is_active_controller() {
+            return refused(ErrorCode::NOT_CONTROLLER);
+        }
+        let Some((response, wait)) = self.respond(now, &caller, request, version) else {
+            return refused(ErrorCode::INVALID_REQUEST);
+        };
+        match encoded(&response, version) {
+            Ok(body) => {
+                let sealed = envelope::seal_answer(api_key, version, correlation_id, &body);
+                (sealed.into(), wait)
+            }
+            Err(text) => {
+                self.warnings.push(text);
+                refused(ErrorCode::UNKNOWN_SERVER_ERROR)
+            }
+        }
+    }
+}
+
+impl<D: Disk> Control<D> {
+    /// Whether this node may decide at all.
+    pub(super) const fn is_active_controller(&self) -> bool {
+        self.log.is_some() && self.failure.is_none()
+    }
+}
+
+fn refused(error_code: ErrorCode) -> (Response, Wait) {
+    let response = EnvelopeResponse {
+        response_data: None,
+        error_code,
+    };
+    (response.into(), Wait::No)
+}
