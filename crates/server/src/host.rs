@@ -1,15 +1,16 @@
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, VecDeque};
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 use std::sync::Arc;
 
 use highwater_disk::{FileDisk, FileFile};
 use highwater_node::{
-    ConnId, ConnOutput, Connection, Effect, Input, Job, JournalEntry, Level, Machine, MachineId,
-    Peer, PeerError, Token,
+    ConnId, ConnOutput, Connection, Effect, Input, Job, JournalEntry, Level, LinkError, LinkOutput,
+    Machine, MachineId, PeerError, Token,
 };
 use highwater_protocol::ListenerKind;
 use highwater_types::{Millis, Mono, NodeId};
+use tokio::net::tcp::OwnedWriteHalf;
 use tokio::sync::{Notify, mpsc};
 
 use crate::clock::Clock;
@@ -19,6 +20,8 @@ use crate::loopback::{LoopOutput, LoopbackHost};
 use crate::mailbox::{Links, Loopback, Mail, NewConnection};
 use crate::memory::BufferPool;
 use crate::pace::Pace;
+use crate::peer::PeerConn;
+use crate::peers::{self, Peers, ToPeer};
 use crate::quiet::{FailedAppend, Quiet};
 use crate::settings::SocketSettings;
 use crate::socket::frames::FrameError;
@@ -48,6 +51,10 @@ pub(crate) struct Host {
     gone: Notify,
     /// Control's own: requests of this node's machines to this node.
     loopback: RefCell<LoopbackHost>,
+    /// The machine's connections to other nodes.
+    peers: Peers,
+    /// Itself, for the tasks of those.
+    me: Weak<Self>,
     deadline_moved: Notify,
     /// What the driver's timer is set to.
     armed: Cell<Option<Mono>>,
@@ -66,6 +73,8 @@ pub(crate) struct Shared {
     pub(crate) settings: SocketSettings,
     pub(crate) quiet: Quiet,
     pub(crate) told: mpsc::UnboundedSender<Told>,
+    /// Rung when the node has to stop.
+    pub(crate) stop: Notify,
 }
 
 /// What a machine's thread tells the one that started it.
@@ -85,6 +94,8 @@ struct Core {
     outputs: Vec<ConnOutput<FileFile>>,
     /// Connections that have something to send or may go on reading.
     touched: Vec<Rc<Conn>>,
+    /// Connections to other nodes that have something to send.
+    touched_peers: Vec<Rc<PeerConn>>,
     /// The machine must not be stepped any more.
     stopped: bool,
 }
@@ -115,7 +126,7 @@ impl Host {
         machine: Box<dyn Machine<FileDisk>>,
         buffers: Arc<BufferPool>,
     ) -> Rc<Self> {
-        Rc::new(Self {
+        Rc::new_cyclic(|me| Self {
             shared,
             id,
             buffers,
@@ -125,12 +136,15 @@ impl Host {
                 effects: Vec::new(),
                 outputs: Vec::new(),
                 touched: Vec::new(),
+                touched_peers: Vec::new(),
                 stopped: false,
             }),
             conns: RefCell::default(),
             awaited: Cell::new(0),
             gone: Notify::new(),
             loopback: RefCell::new(LoopbackHost::new()),
+            peers: Peers::default(),
+            me: Weak::clone(me),
             deadline_moved: Notify::new(),
             armed: Cell::new(None),
         })
@@ -163,6 +177,12 @@ impl Host {
             conn.wake_if_changed();
         }
         core.touched = touched;
+        for peer in core.touched_peers.drain(..) {
+            if let Err(why) = peer.flush() {
+                // Its task reads the end of it.
+                tracing::debug!("connection to {} lost: {why}", peer.peer.host);
+            }
+        }
         let deadline = core.deadline();
         if deadline.is_some_and(|at| self.armed.get().is_none_or(|armed| at < armed)) {
             self.armed.set(deadline);
@@ -190,6 +210,54 @@ impl Host {
             .handle_time(self.shared.clock.mono(), &mut outputs);
         self.perform_loopback(outputs, &mut self.core.borrow_mut());
         self.run();
+    }
+
+    /// The machine's connections to other nodes.
+    pub(crate) const fn peers(&self) -> &Peers {
+        &self.peers
+    }
+
+    /// Performs what a connection to a peer wants, and steps. Why it is to be closed, if it is.
+    pub(crate) fn peer_told(
+        &self,
+        conn: &Rc<PeerConn>,
+        outputs: &mut Vec<LinkOutput>,
+    ) -> Option<LinkError> {
+        if outputs.is_empty() {
+            return None;
+        }
+        let closed = Self::perform_link(conn, outputs, &mut self.core.borrow_mut());
+        self.run();
+        closed
+    }
+
+    /// A connection to a peer stands.
+    pub(crate) fn peer_connected(&self, conn: &Rc<PeerConn>, write: OwnedWriteHalf) {
+        let mut outputs = Vec::new();
+        conn.handle_connected(write, &mut outputs);
+        self.peer_told(conn, &mut outputs);
+    }
+
+    /// Gives up what is overdue at a peer. Why the connection is to be closed, if it is.
+    pub(crate) fn peer_time(&self, conn: &Rc<PeerConn>) -> Option<LinkError> {
+        let mut outputs = Vec::new();
+        conn.handle_time(self.shared.clock.mono(), &mut outputs);
+        self.peer_told(conn, &mut outputs)
+    }
+
+    /// A connection to a peer is gone.
+    pub(crate) fn peer_closed(&self, conn: &Rc<PeerConn>) {
+        let mut outputs = Vec::new();
+        conn.handle_closed(&mut outputs);
+        self.peer_told(conn, &mut outputs);
+    }
+
+    /// Waits until the clock shows `at`; for ever when there is no such time.
+    pub(crate) async fn at(&self, at: Option<Mono>) {
+        match at {
+            Some(at) => tokio::time::sleep_until(self.shared.clock.instant(at).into()).await,
+            None => std::future::pending().await,
+        }
     }
 
     /// Waits until the machine wants its tick earlier than [`Host::arm`] said.
@@ -444,14 +512,14 @@ impl Host {
                 request,
                 deadline,
             } => {
-                let request = Loopback {
-                    from: self.id,
+                let request = ToPeer {
+                    peer,
                     channel,
                     token,
                     request,
                     deadline,
                 };
-                self.send(&peer, request, core);
+                self.send(request, core);
             }
             Effect::Job { token, job } => self.start_job(token, job),
             Effect::Event(entry) => self.log(&entry),
@@ -476,16 +544,72 @@ impl Host {
         }
     }
 
-    fn send(&self, peer: &Peer, request: Loopback, core: &mut Core) {
+    fn send(&self, to_peer: ToPeer, core: &mut Core) {
+        let ToPeer {
+            peer,
+            channel,
+            token,
+            request,
+            deadline,
+        } = to_peer;
         if peer.is_loopback(self.shared.node_id) {
-            self.shared
-                .links
-                .send(MachineId::Control, Mail::Loopback(request));
-        } else {
-            // There are no clusters of several nodes yet: nobody else can be reached.
-            let (token, result) = (request.token, Err(PeerError::Disconnected));
-            self.to_machine(self.id, Input::PeerAnswer { token, result }, core);
+            let request = Loopback {
+                from: self.id,
+                channel,
+                token,
+                request,
+                deadline,
+            };
+            let links = &self.shared.links;
+            links.send(MachineId::Control, Mail::Loopback(request));
+            return;
         }
+        if peer.host.is_empty() {
+            let result = Err(PeerError::Disconnected);
+            core.inputs.push_back(Input::PeerAnswer { token, result });
+            return;
+        }
+        let (node_id, settings) = (self.shared.node_id, &self.shared.settings);
+        let (conn, is_new) = self.peers.conn(&peer, channel, |peer, key| {
+            let client_id = format!("node-{node_id}-{channel:?}").to_ascii_lowercase();
+            PeerConn::new(peer, key, client_id, settings.peer_answer_bytes_max)
+        });
+        if is_new {
+            let task = peers::serve_peer(Weak::clone(&self.me), Rc::clone(&conn));
+            tokio::task::spawn_local(task);
+        }
+        let mut outputs = Vec::new();
+        conn.handle_request(token, request, deadline, &mut outputs);
+        Self::perform_link(&conn, &mut outputs, core);
+    }
+
+    /// Performs what a connection to a peer wants. Why it is to be closed, if it is.
+    fn perform_link(
+        conn: &Rc<PeerConn>,
+        outputs: &mut Vec<LinkOutput>,
+        core: &mut Core,
+    ) -> Option<LinkError> {
+        let mut closed = None;
+        let mut writes = false;
+        for output in outputs.drain(..) {
+            match output {
+                LinkOutput::Write(frame) => {
+                    conn.push(frame);
+                    writes = true;
+                }
+                LinkOutput::Answer(token, result) => {
+                    core.inputs.push_back(Input::PeerAnswer { token, result });
+                }
+                LinkOutput::Close(why) => {
+                    conn.mark_closed();
+                    closed = Some(why);
+                }
+            }
+        }
+        if writes {
+            core.touched_peers.push(Rc::clone(conn));
+        }
+        closed
     }
 
     fn start_job(&self, token: Token, job: Job<FileDisk>) {

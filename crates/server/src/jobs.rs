@@ -17,6 +17,8 @@ pub(crate) struct JobPool {
 
 struct Shared {
     name: String,
+    /// Names the node in what its threads log.
+    span: tracing::Span,
     threads_max: usize,
     state: Mutex<State>,
     wake: Condvar,
@@ -35,6 +37,7 @@ impl JobPool {
     pub(crate) fn new(name: impl Into<String>, threads_max: usize) -> Self {
         let shared = Shared {
             name: name.into(),
+            span: tracing::Span::current(),
             threads_max: threads_max.max(1),
             state: Mutex::default(),
             wake: Condvar::new(),
@@ -91,6 +94,7 @@ const STACK_BYTES: usize = 1024 * 1024;
 impl Shared {
     fn work(&self) {
         let _abort = crate::abort::AbortOnPanic;
+        let _named = self.span.enter();
         let b = Blocking::enter();
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         loop {

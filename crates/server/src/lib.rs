@@ -21,7 +21,10 @@ mod mailbox;
 mod memory;
 mod node;
 mod pace;
+mod peer;
+mod peers;
 mod quiet;
+mod run;
 mod serve;
 mod settings;
 mod socket;
@@ -30,4 +33,5 @@ mod tests;
 
 pub use crate::listener::ListenError;
 pub use crate::node::{BoundNode, Ready, RunError, now, random_seed};
+pub use crate::run::run_all;
 pub use crate::settings::SocketSettings;

@@ -5,13 +5,13 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use highwater_disk::{Blocking, FileDisk};
-use highwater_node::{BootError, Input, Machine, MachineId, Node, NodeConfig};
+use highwater_node::{BootError, Machine, MachineId, Node, NodeConfig};
 use highwater_protocol::ListenerKind;
-use tokio::sync::mpsc;
+use highwater_types::NodeId;
+use tokio::sync::{Notify, mpsc};
 use tokio::task::LocalSet;
 
 use crate::abort::AbortOnPanic;
-use crate::accept::Dealer;
 use crate::clock::Clock;
 use crate::driver;
 use crate::host::{Host, Shared, Told};
@@ -20,15 +20,13 @@ use crate::listener::{BoundListener, ListenError};
 use crate::mailbox::{Links, Mail, Mailbox};
 use crate::memory::{BufferPool, InboundMemory};
 use crate::quiet::Quiet;
+use crate::run::run_all;
 use crate::settings::SocketSettings;
 
 /// Files that a node needs to start and to hold a few partitions and connections.
 const FILES_MIN: usize = 64;
-/// A signal that repeats another within this time is the same one, sent to the process and to its
-/// group, as `timeout` and terminals do.
-const SIGNAL_ECHO: Duration = Duration::from_secs(1);
-/// Longest that a graceful stop may take.
-const STOP_MAX: Duration = Duration::from_secs(60);
+/// Longest that the graceful stop of a node may take.
+pub(crate) const STOP_MAX: Duration = Duration::from_secs(60);
 /// Threads for the blocking work of one log directory beyond those that open logs.
 const JOB_THREADS: usize = 2;
 /// Unused read buffers that one thread keeps, in bytes.
@@ -37,8 +35,10 @@ const IDLE_BUFFER_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// A node that serves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ready {
-    /// Addresses for clients, HOST:PORT.
+    /// Addresses for clients, HOST:PORT; none of a node that is no broker.
     pub bootstrap: Vec<String>,
+    /// Addresses of the controller, HOST:PORT; none of a node that is no controller.
+    pub controllers: Vec<String>,
     /// The cluster.
     pub cluster_id: String,
     /// The log directories, as the config names them.
@@ -101,9 +101,17 @@ impl BoundNode {
     ///
     /// # Errors
     /// When a port cannot be had.
-    pub fn bind(mut config: NodeConfig) -> Result<Self, RunError> {
+    pub fn bind(config: NodeConfig) -> Result<Self, RunError> {
+        Self::bind_one_of(config, 1)
+    }
+
+    /// The same for a node that shares its process with others, `nodes` in all.
+    ///
+    /// # Errors
+    /// As [`BoundNode::bind`].
+    pub fn bind_one_of(mut config: NodeConfig, nodes: usize) -> Result<Self, RunError> {
         let mut settings = SocketSettings::new(&config.broker);
-        let files = raise_file_limit();
+        let files = raise_file_limit() / nodes.max(1);
         if files < FILES_MIN {
             return Err(RunError::Files { limit: files });
         }
@@ -135,13 +143,37 @@ impl BoundNode {
     /// # Errors
     /// When the node does not come up or does not stop gracefully.
     pub fn run(self, dirs: Vec<FileDisk>, on_ready: impl FnOnce(&Ready)) -> Result<(), RunError> {
-        let b = Blocking::enter();
-        let clock = Clock::start();
+        run_all(vec![(self, dirs)], |nodes| {
+            if let [node] = nodes {
+                on_ready(node);
+            }
+        })
+    }
+
+    /// Whether the node keeps the metadata log: it stops last.
+    pub(crate) const fn is_controller(&self) -> bool {
+        self.config.roles.controller
+    }
+
+    /// The kind of listener that is opened last.
+    pub(crate) const fn last_listener(&self) -> ListenerKind {
+        if self.config.roles.broker {
+            ListenerKind::Broker
+        } else {
+            ListenerKind::Controller
+        }
+    }
+
+    pub(crate) const fn node_id(&self) -> NodeId {
+        self.config.node_id
+    }
+
+    /// Boots on formatted directories and starts the machines.
+    pub(crate) fn start(self, dirs: Vec<FileDisk>, clock: Clock) -> Result<Machines, RunError> {
         let pools = (0..dirs.len()).map(|number| self.pool(number)).collect();
         let ready = self.ready();
-        let runtime = runtime("start the main runtime")?;
-        let _taken = runtime.block_on(async { take_file_size_signal() })?;
         let (config, seed) = (self.config.clone(), random_seed()?);
+        let b = Blocking::enter();
         let node = highwater_node::boot(config, dirs, clock.now(), seed, &b)?;
         for entry in &node.events {
             crate::host::log(entry);
@@ -150,25 +182,7 @@ impl BoundNode {
             cluster_id: node.cluster_id.clone(),
             ..ready
         };
-        let Machines {
-            threads,
-            shared,
-            told,
-        } = self.start_machines(node, clock, pools)?;
-        let done = LocalSet::new().block_on(
-            &runtime,
-            supervise(Arc::clone(&shared), told, self.listeners, ready, on_ready),
-        );
-        if done.is_ok() {
-            shared.links.send_all(|| Mail::Exit);
-            for pool in &shared.pools {
-                pool.close();
-            }
-            for thread in threads {
-                let _aborted = thread.join();
-            }
-        }
-        done
+        self.start_machines(node, clock, pools, ready)
     }
 
     fn pool(&self, number: usize) -> JobPool {
@@ -183,32 +197,37 @@ impl BoundNode {
     }
 
     fn ready(&self) -> Ready {
-        let clients = self
-            .config
-            .advertised
-            .iter()
-            .filter(|it| it.kind == ListenerKind::Broker);
-        let bootstrap = clients.map(|it| {
-            let v6 = it.host.contains(':');
-            if v6 {
-                format!("[{}]:{}", it.host, it.port)
-            } else {
-                format!("{}:{}", it.host, it.port)
-            }
-        });
-        let data = self.config.log_dirs.clone();
+        let addresses = |kind| {
+            let of_kind = self.config.advertised.iter().filter(|it| it.kind == kind);
+            let shown = of_kind.map(|it| {
+                let v6 = it.host.contains(':');
+                if v6 {
+                    format!("[{}]:{}", it.host, it.port)
+                } else {
+                    format!("{}:{}", it.host, it.port)
+                }
+            });
+            shown.collect()
+        };
+        let is_broker = self.config.roles.broker;
         Ready {
-            bootstrap: bootstrap.collect(),
+            bootstrap: if is_broker {
+                addresses(ListenerKind::Broker)
+            } else {
+                Vec::new()
+            },
+            controllers: addresses(ListenerKind::Controller),
             cluster_id: String::new(),
-            data,
+            data: self.config.log_dirs.clone(),
         }
     }
 
     fn start_machines(
-        &self,
+        self,
         node: Node<FileDisk>,
         clock: Clock,
         pools: Vec<JobPool>,
+        ready: Ready,
     ) -> Result<Machines, RunError> {
         let (control, control_mail) = mpsc::unbounded_channel();
         let (shards, shard_mails): (Vec<Mailbox>, Vec<_>) = node
@@ -229,6 +248,7 @@ impl BoundNode {
             settings: self.settings.clone(),
             quiet: Quiet::default(),
             told: tell,
+            stop: Notify::default(),
         });
         let memory = InboundMemory::new(self.settings.inbound_bytes_max);
         let start = |id, machine, mail| {
@@ -248,15 +268,20 @@ impl BoundNode {
             threads,
             shared,
             told,
+            listeners: self.listeners,
+            ready,
         })
     }
 }
 
-/// The running threads of a node.
-struct Machines {
-    threads: Vec<JoinHandle<()>>,
-    shared: Arc<Shared>,
-    told: mpsc::UnboundedReceiver<Told>,
+/// The running threads of a node, and what it takes to open it to others.
+#[derive(Debug)]
+pub(crate) struct Machines {
+    pub(crate) threads: Vec<JoinHandle<()>>,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) told: mpsc::UnboundedReceiver<Told>,
+    pub(crate) listeners: Vec<BoundListener>,
+    pub(crate) ready: Ready,
 }
 
 type BoxMachine = Box<dyn Machine<FileDisk>>;
@@ -273,8 +298,10 @@ pub(crate) fn start_machine(
         MachineId::Shard(number) => format!("shard-{number}"),
     };
     let runtime = runtime("start a machine's runtime")?;
+    let span = tracing::Span::current();
     let run = move || {
         let _abort = AbortOnPanic;
+        let _named = span.entered();
         let host = Host::new(shared, id, machine, buffers);
         LocalSet::new().block_on(&runtime, driver::drive(host, mail));
     };
@@ -293,105 +320,6 @@ pub(crate) fn runtime(what: &'static str) -> Result<tokio::runtime::Runtime, Run
         .map_err(|why| RunError::System { what, why })
 }
 
-/// The life of the node from the outside: opens the listeners when control says that the node
-/// serves, and stops it when a signal comes.
-async fn supervise(
-    shared: Arc<Shared>,
-    mut told: mpsc::UnboundedReceiver<Told>,
-    listeners: Vec<BoundListener>,
-    ready: Ready,
-    on_ready: impl FnOnce(&Ready),
-) -> Result<(), RunError> {
-    let mut signals = Signals::new()?;
-    let dealer = std::rc::Rc::new(Dealer::new(Arc::clone(&shared)));
-    let mut accepting = Vec::new();
-    let mut on_ready = Some(on_ready);
-    loop {
-        tokio::select! {
-            () = signals.next() => break,
-            news = told.recv() => match news {
-                Some(Told::Serving(kind)) => {
-                    for bound in listeners.iter().filter(|it| it.kind == kind) {
-                        let listener = bound.listen(&shared.settings)?;
-                        let (dealer, name) = (std::rc::Rc::clone(&dealer), bound.name.clone());
-                        accepting.push(tokio::task::spawn_local(async move {
-                            dealer.accept(listener, &name, kind).await;
-                        }));
-                    }
-                    if kind == ListenerKind::Broker
-                        && let Some(on_ready) = on_ready.take()
-                    {
-                        on_ready(&ready);
-                    }
-                }
-                // Control ended by itself, or all threads did.
-                Some(Told::Stopped) | None => return Err(RunError::GaveUp),
-            },
-        }
-    }
-    tracing::info!("stopping");
-    for task in accepting {
-        task.abort();
-    }
-    drop(listeners);
-    shared
-        .links
-        .send(MachineId::Control, Mail::Input(Input::Stop));
-    let stopped = async {
-        while let Some(news) = told.recv().await {
-            if news == Told::Stopped {
-                return;
-            }
-        }
-    };
-    tokio::select! {
-        () = stopped => {
-            tracing::info!("stopped");
-            Ok(())
-        }
-        () = signals.second() => Err(RunError::Forced),
-        () = tokio::time::sleep(STOP_MAX) => Err(RunError::Stuck),
-    }
-}
-
-/// SIGTERM and Ctrl-C.
-struct Signals {
-    terminate: tokio::signal::unix::Signal,
-    interrupt: tokio::signal::unix::Signal,
-}
-
-impl Signals {
-    fn new() -> Result<Self, RunError> {
-        use tokio::signal::unix::{SignalKind, signal};
-        let listen = |kind| {
-            signal(kind).map_err(|why| RunError::System {
-                what: "listen for signals",
-                why,
-            })
-        };
-        let terminate = listen(SignalKind::terminate())?;
-        Ok(Self {
-            terminate,
-            interrupt: listen(SignalKind::interrupt())?,
-        })
-    }
-
-    /// One more than the one that is being obeyed.
-    async fn second(&mut self) {
-        let first = tokio::time::Instant::now();
-        while first.elapsed() < SIGNAL_ECHO {
-            self.next().await;
-        }
-    }
-
-    async fn next(&mut self) {
-        tokio::select! {
-            _ = self.terminate.recv() => {}
-            _ = self.interrupt.recv() => {}
-        }
-    }
-}
-
 /// Raises the number of files that this process may have open to what it is allowed to, as a JVM
 /// does, and gives it. Connections may have half of it: logs need the rest, and nobody outside
 /// may take it from them.
@@ -405,17 +333,6 @@ fn raise_file_limit() -> usize {
     }
     let files = limit.current.and_then(|files| usize::try_from(files).ok());
     files.unwrap_or(usize::MAX)
-}
-
-/// Takes the signal of a write beyond the limit of file sizes (`ulimit -f`), which would end the
-/// process: the write then fails like one to a full disk.
-fn take_file_size_signal() -> Result<tokio::signal::unix::Signal, RunError> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let kind = SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw());
-    signal(kind).map_err(|why| RunError::System {
-        what: "take signals",
-        why,
-    })
 }
 
 /// Randomness of the system, for ids and jitter.

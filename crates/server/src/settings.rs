@@ -6,6 +6,9 @@ use highwater_types::Millis;
 pub struct SocketSettings {
     /// `socket.request.max.bytes`: longer frames close the connection.
     pub request_bytes_max: usize,
+    /// Longest answer that a peer may give, in bytes: `replica.fetch.response.max.bytes` and one
+    /// batch beyond it, which is never longer than the request that brought it.
+    pub peer_answer_bytes_max: usize,
     /// Read buffers of all connections together, in bytes.
     pub inbound_bytes_max: u64,
     /// Read buffers of one connection beyond the frame under way, in bytes.
@@ -31,6 +34,9 @@ pub struct SocketSettings {
 /// Connections that may wait to be accepted, where the configuration does not say.
 const BACKLOG: u64 = 4096;
 
+/// Everything in an answer to a replica but the records: names, ids, offsets, aborted transactions.
+const ANSWER_HEAD_BYTES: usize = 16 << 20;
+
 impl SocketSettings {
     /// What `config` says.
     #[must_use]
@@ -50,6 +56,9 @@ impl SocketSettings {
             .map_or(BACKLOG, |_| config.count("socket.listen.backlog.size"));
         Self {
             request_bytes_max: size("socket.request.max.bytes"),
+            peer_answer_bytes_max: size("replica.fetch.response.max.bytes")
+                .saturating_add(size("socket.request.max.bytes"))
+                .saturating_add(ANSWER_HEAD_BYTES),
             inbound_bytes_max: config.count("max.inbound.memory.bytes"),
             connection_inbound_bytes_max: config.count("max.inbound.memory.per.connection.bytes"),
             waiting_requests_max: size("max.waiting.requests.per.connection"),

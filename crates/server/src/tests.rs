@@ -82,6 +82,7 @@ impl Server {
             settings: settings.clone(),
             quiet: Quiet::default(),
             told,
+            stop: tokio::sync::Notify::default(),
         });
         let memory = InboundMemory::new(settings.inbound_bytes_max);
         let buffers = BufferPool::new(Arc::clone(&memory), 1 << 20);
