@@ -10,6 +10,7 @@ pub mod checkpoints;
 pub(crate) mod describe;
 mod epochs;
 pub mod fetch;
+mod follow;
 mod forward;
 pub mod groups;
 mod isr;
@@ -43,6 +44,7 @@ use crate::part::Part;
 use assignments::DirAssignments;
 use checkpoints::CheckpointState;
 use fetch::FetchState;
+use follow::FollowState;
 use groups::GroupState;
 use isr::IsrState;
 use lifecycle::LifecycleState;
@@ -75,6 +77,7 @@ pub struct Shard<D: Disk> {
     pub(crate) checkpoints: CheckpointState,
     pub(crate) produce: ProduceState,
     pub(crate) fetch: FetchState<D>,
+    pub(crate) follow: FollowState,
     pub(crate) serve: ServeState,
     pub(crate) groups: GroupState,
     pub(crate) assignments: DirAssignments,
@@ -85,6 +88,8 @@ pub struct Shard<D: Disk> {
     pub(crate) random: ChaCha8Rng,
     /// Outputs of replicas on their way to be performed; kept for its memory.
     outputs: Vec<Output>,
+    /// The same of a fetch.
+    fetch_outputs: fetch::FetchOutputs,
     tokens_used: u64,
 }
 
@@ -100,7 +105,9 @@ impl<D: Disk> Machine<D> for Shard<D> {
             }
             Input::Part { from, part } => self.handle_part(now, from, part, out),
             Input::PeerAnswer { token, result } => {
-                if !self.handle_isr_answer(now, token, &result, out) {
+                if self.follow.expects(token) {
+                    self.handle_leader_answer(now, token, result, out);
+                } else if !self.handle_isr_answer(now, token, &result, out) {
                     self.handle_peer_answer(now, token, result, out);
                 }
             }
@@ -110,9 +117,10 @@ impl<D: Disk> Machine<D> for Shard<D> {
             Input::Stop => {}
         }
         self.settle(now, out);
+        self.send_fetches(now, out);
         self.ask_for_isrs(now, out);
         self.tell_directories(now, out);
-        self.give_held_answers(now, out);
+        self.forwarding_settle(now, out);
     }
 
     fn next_deadline(&self) -> Option<Mono> {
@@ -121,6 +129,7 @@ impl<D: Disk> Machine<D> for Shard<D> {
             self.checkpoints.next_deadline(),
             self.produce.next_deadline(),
             self.fetch.next_deadline(),
+            self.follow.next_deadline(),
             self.serve.next_deadline(),
             self.groups.next_deadline(),
             self.assignments.next_deadline(),
@@ -161,6 +170,7 @@ impl<D: Disk> Shard<D> {
             shards,
             node_id,
             groups: GroupState::new(&broker_config),
+            follow: FollowState::new(&broker_config),
             isr: IsrState::default(),
             lifecycle: LifecycleState::new(inventory.found, inventory.leftovers),
             checkpoints: CheckpointState::new(number, shards, dirs.len(), &settings),
@@ -177,6 +187,7 @@ impl<D: Disk> Shard<D> {
             authorizer: Arc::new(AllowAll),
             random,
             outputs: Vec::new(),
+            fetch_outputs: Vec::new(),
             tokens_used: 0,
         }
     }
@@ -253,6 +264,7 @@ impl<D: Disk> Shard<D> {
         self.checkpoints_tick(now, out);
         self.produce_tick(now, out);
         self.fetch_tick(now, out);
+        self.follow_tick(now);
         self.groups_tick(now, out);
         self.isr_tick(now, out);
     }
@@ -267,6 +279,7 @@ impl<D: Disk> Shard<D> {
             self.produce_partitions_changed(&changed, out);
             self.fetch_partitions_changed(now, &changed, out);
             self.groups_partitions_changed(now, &changed, out);
+            self.follow_partitions_changed(now, &changed, out);
             self.partitions.give_back(changed);
         }
     }

@@ -91,8 +91,13 @@ impl Replica {
             NextFetch::At(at) => now < at,
             NextFetch::AfterMetadata => true,
         };
-        follower.is_some_and(|it| it.leader.is_some() && !rests(it))
-            && self.own_copy_end == self.ends.log_end_offset
+        follower.is_some_and(|it| it.leader.is_some() && !rests(it)) && !self.owes_flush()
+    }
+
+    /// Whether the topic wants records flushed that are not.
+    #[must_use]
+    pub fn owes_flush(&self) -> bool {
+        self.own_copy_end < self.ends.log_end_offset
     }
 
     /// When it fetches again after an error, if it rests until then.

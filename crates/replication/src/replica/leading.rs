@@ -43,6 +43,20 @@ impl Replica {
         }
     }
 
+    /// Whether the follower said in this leader epoch, under the same registration, that it holds
+    /// more than in `fetch`: then that is an older word of it, of another fetch session.
+    #[must_use]
+    pub fn has_heard_more(&self, fetch: FollowerFetch) -> bool {
+        let leader = self.role.as_leader();
+        let leader = leader.filter(|it| it.epoch == fetch.leader_epoch);
+        let follower = leader.and_then(|it| it.followers.get(&fetch.replica));
+        follower.is_some_and(|it| {
+            it.last_fetch.is_some()
+                && it.broker_epoch == fetch.broker_epoch
+                && it.log_end_offset > fetch.fetch_offset
+        })
+    }
+
     /// Looks for members of the ISR that have not caught up for too long. The owner calls it at
     /// least every half of `replica.lag.time.max.ms`, and after a stall of its own only once all
     /// fetches that waited meanwhile are handled: what the leader did not hear is not the

@@ -10,7 +10,7 @@ use highwater_protocol::{
 use highwater_types::{ErrorCode, NodeId};
 
 use super::PartitionKey;
-use super::read::{PartitionRead, ReadContext, Reader};
+use super::read::{PartitionRead, ReadContext};
 use super::wait::FetchHead;
 use crate::machine::{Answer, Effect, Piece, Region};
 use crate::shard::Effects;
@@ -139,7 +139,7 @@ fn endpoints<D: Disk>(
         leaders.into_iter().any(|leader| leader.id == id)
     };
     let named = rows.iter().any(|row| row.read.leader.is_some());
-    if head.version < LEADER_SINCE || !named || matches!(head.reader, Reader::Replica(_)) {
+    if head.version < LEADER_SINCE || !named || head.reader.is_replica() {
         return Vec::new();
     }
     live_brokers(cx.image, &head.caller.listener_name)

@@ -9,6 +9,7 @@
 mod answer;
 mod part;
 mod read;
+mod replica;
 mod request;
 mod sessions;
 mod set;
@@ -33,8 +34,10 @@ use super::serving::ServingSettings;
 use super::{Effects, Shard, owner_shard};
 use crate::journal::JournalEntry;
 use crate::machine::{ConnId, Effect, MachineId, Ticket};
-use part::{FetchArm, FetchChanged, FetchDone, FetchForget, FetchRead};
+use part::{FetchArm, FetchChanged, FetchDone, FetchForget, FetchHeard, FetchRead};
 use read::Budget;
+pub(crate) use replica::FetchOutputs;
+use replica::HeardSessions;
 
 /// How long a session stays at least when others want its place.
 const SESSION_EVICT_AGE_MIN: Millis = Millis::new(120_000);
@@ -58,6 +61,7 @@ pub struct FetchState<D: Disk> {
     waiting: BTreeMap<Ticket, Waiting<D::File>>,
     deadlines: BTreeSet<(Mono, Ticket)>,
     subscribers: Subscribers,
+    heard: HeardSessions,
     next_set: u64,
     random: ChaCha8Rng,
     no_session: FullNotice,
@@ -73,6 +77,8 @@ struct HomeSet {
     set: FetchSet,
     /// The fetch that waits on it.
     waiting: Option<Ticket>,
+    /// The other shards that were asked for partitions of it.
+    owners: BTreeSet<u16>,
     /// Its part of [`FetchState::loose`].
     loose: usize,
 }
@@ -92,6 +98,7 @@ impl<D: Disk> FetchState<D> {
             waiting: BTreeMap::new(),
             deadlines: BTreeSet::new(),
             subscribers: Subscribers::default(),
+            heard: HeardSessions::default(),
             next_set: 0,
             random,
             no_session: FullNotice::new(
@@ -180,7 +187,7 @@ impl<D: Disk> FetchState<D> {
             set,
             partitions,
             uses_topic_ids: head.version >= 13,
-            privileged: matches!(head.reader, Reader::Replica(_)),
+            privileged: head.reader.is_replica() && wait::may_replicate(cx, head),
         };
         let random = &mut self.random;
         let Opened { id, evicted } = self
@@ -228,6 +235,15 @@ impl<D: Disk> FetchState<D> {
         self.count_loose(set, false);
         if let Some(home) = self.sets.remove(&set) {
             self.unsubscribe(cx, set, home.set.subscriptions(), out);
+            self.heard.forget(cx.number, set);
+            for owner in home.owners {
+                let forget = FetchForget {
+                    set,
+                    partitions: Vec::new(),
+                    ends: true,
+                };
+                push_part(owner, FetchPart::Forget(forget), out);
+            }
         }
     }
 
@@ -248,11 +264,12 @@ impl<D: Disk> FetchState<D> {
             }
         }
         for (owner, partitions) in elsewhere {
-            push_part(
-                owner,
-                FetchPart::Forget(FetchForget { set, partitions }),
-                out,
-            );
+            let forget = FetchForget {
+                set,
+                partitions,
+                ends: false,
+            };
+            push_part(owner, FetchPart::Forget(forget), out);
         }
     }
 
@@ -269,16 +286,21 @@ impl<D: Disk> FetchState<D> {
             round,
             set,
             reader,
+            arrived,
             max_bytes,
             wanted,
         } = read;
+        if arrived && reader.is_replica() {
+            self.heard.hear(home, set, cx.now.mono);
+        }
         let mut budget = Budget {
             bytes: max_bytes,
             at_least_one: true,
         };
         let mut reads = Vec::with_capacity(wanted.len());
         for it in wanted {
-            let read = cx.read(it.at, &it.position, reader, &mut budget);
+            let read = cx.read(it.at, &it.position, reader, it.hearing, &mut budget);
+            let noted = read.noted;
             reads.push(Row {
                 slot: it.slot,
                 at: Some(it.at),
@@ -294,8 +316,9 @@ impl<D: Disk> FetchState<D> {
                 set,
                 slot: it.slot,
                 remote: Some(view),
+                counted: None,
             };
-            self.subscribers.add(it.at, subscriber);
+            self.subscribers.add(it.at, subscriber, noted);
         }
         push_part(
             home,
@@ -310,7 +333,12 @@ impl<D: Disk> FetchState<D> {
 
     /// A set of another shard waits on for a change of a partition of this one.
     fn arm(&mut self, cx: &mut ReadContext<'_, D>, home: u16, arm: FetchArm, out: &mut Effects<D>) {
-        let FetchArm { set, at, known } = arm;
+        let FetchArm {
+            set,
+            at,
+            known,
+            known_high_watermark,
+        } = arm;
         let subscribers = self.subscribers.of(at).iter_mut();
         for subscriber in subscribers.filter(|it| it.home == home && it.set == set) {
             let slot = subscriber.slot;
@@ -318,7 +346,8 @@ impl<D: Disk> FetchState<D> {
                 continue;
             };
             let look = cx.look(at, &view.position, view.reader, true);
-            view.armed = !(look.urgent || look.readable > known);
+            let moved = view.reader.is_replica() && look.high_watermark != known_high_watermark;
+            view.armed = !(look.urgent || look.readable > known || moved);
             if !view.armed {
                 let changed = FetchChanged {
                     set,
@@ -349,6 +378,7 @@ impl<D: Disk> FetchState<D> {
                     set,
                     slot,
                     remote,
+                    counted: _,
                 } = subscriber;
                 match remote {
                     None => here.push((*set, *slot, *at)),
@@ -397,7 +427,13 @@ impl<D: Disk> FetchState<D> {
         match self.changed(cx, set, slot, Seen::There(look)) {
             Verdict::Nothing => {}
             Verdict::StillParked { known } => {
-                push_part(owner, FetchPart::Arm(FetchArm { set, at, known }), out);
+                let arm = FetchArm {
+                    set,
+                    at,
+                    known: known.readable,
+                    known_high_watermark: known.high_watermark,
+                };
+                push_part(owner, FetchPart::Arm(arm), out);
             }
             Verdict::Complete(ticket) => self.evaluate_if_waiting(cx, ticket, out),
         }
@@ -483,14 +519,35 @@ impl<D: Disk> Shard<D> {
             }) => {
                 fetch.owner_answered(&mut cx, ticket, round, reads, out);
             }
+            FetchPart::Heard(FetchHeard { set }) => fetch.heard.hear(from, set, now.mono),
             FetchPart::Changed(told) => fetch.told_changed(&mut cx, from, told, out),
             FetchPart::Arm(arm) => fetch.arm(&mut cx, from, arm, out),
-            FetchPart::Forget(FetchForget { set, partitions }) => {
+            FetchPart::Forget(FetchForget {
+                set,
+                partitions,
+                ends,
+            }) => {
                 for at in partitions {
                     fetch.subscribers.remove(at, from, set);
                 }
+                if ends {
+                    fetch.heard.forget(from, set);
+                }
             }
         }
+        self.perform_fetch_outputs(now, out);
+    }
+
+    /// Performs what replicas put out because of followers' fetches.
+    fn perform_fetch_outputs(&mut self, now: Now, out: &mut Effects<D>) {
+        if self.fetch_outputs.is_empty() {
+            return;
+        }
+        let mut outputs = std::mem::take(&mut self.fetch_outputs);
+        for (id, output) in outputs.drain(..) {
+            self.perform(now, id, output, out);
+        }
+        self.fetch_outputs = outputs;
     }
 
     /// The fetches of this shard, and what reading needs of the rest of it.
@@ -505,6 +562,7 @@ impl<D: Disk> Shard<D> {
             image: &self.image,
             partitions: &mut self.partitions,
             authorizer: self.authorizer.as_ref(),
+            outputs: &mut self.fetch_outputs,
         };
         (&mut self.fetch, cx)
     }

@@ -1,6 +1,7 @@
 use highwater_disk::Disk;
-use highwater_types::TopicIdPartition;
+use highwater_types::{Offset, TopicIdPartition};
 
+use super::replica::Hearing;
 use super::{FetchPosition, Look, Reader, Row, SetId};
 use crate::machine::Ticket;
 
@@ -10,15 +11,23 @@ use crate::machine::Ticket;
 pub enum FetchPart<D: Disk> {
     /// Home to owner: read these, and tell the set of the next change of each.
     Read(FetchRead),
+    /// Home to owner: a request of a follower's session came in, and wants nothing new here.
+    Heard(FetchHeard),
     /// Owner to home: what they said.
     Done(FetchDone<D>),
     /// Owner to home: a partition changed.
     Changed(FetchChanged),
     /// Home to owner: a parked fetch still waits; tell of the next change. Told at once when more
-    /// is readable than `known`.
+    /// is readable than `known`, and to a follower when the high watermark is another one.
     Arm(FetchArm),
     /// Home to owner: the set no longer wants these.
     Forget(FetchForget),
+}
+
+/// See [`FetchPart::Heard`].
+#[derive(Clone, Copy, Debug)]
+pub struct FetchHeard {
+    pub(crate) set: SetId,
 }
 
 /// See [`FetchPart::Read`].
@@ -29,6 +38,8 @@ pub struct FetchRead {
     pub(crate) round: u32,
     pub(crate) set: SetId,
     pub(crate) reader: Reader,
+    /// Whether it is the first read of a request.
+    pub(crate) arrived: bool,
     /// The whole answer's limit: the home cuts what the shards bring together.
     pub(crate) max_bytes: u64,
     pub(crate) wanted: Vec<FetchWanted>,
@@ -40,6 +51,7 @@ pub(crate) struct FetchWanted {
     pub(crate) slot: u32,
     pub(crate) at: TopicIdPartition,
     pub(crate) position: FetchPosition,
+    pub(crate) hearing: Hearing,
 }
 
 /// See [`FetchPart::Done`].
@@ -65,6 +77,7 @@ pub struct FetchArm {
     pub(crate) set: SetId,
     pub(crate) at: TopicIdPartition,
     pub(crate) known: u64,
+    pub(crate) known_high_watermark: Offset,
 }
 
 /// See [`FetchPart::Forget`].
@@ -72,4 +85,6 @@ pub struct FetchArm {
 pub struct FetchForget {
     pub(crate) set: SetId,
     pub(crate) partitions: Vec<TopicIdPartition>,
+    /// Whether the set is no more.
+    pub(crate) ends: bool,
 }

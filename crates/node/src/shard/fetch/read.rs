@@ -1,11 +1,13 @@
 use highwater_disk::Disk;
 use highwater_log::{FileRegion, PartitionLog, ReadResult};
 use highwater_metadata::MetadataImage;
+use highwater_replication::Role;
 use highwater_types::{
     EpochEnd, ErrorCode, LeaderEpoch, NodeId, Now, Offset, ProducerId, TopicIdPartition,
 };
 
 use super::FetchPosition;
+use super::replica::{FetchOutputs, FetchingReplica, Hearing, Noted};
 use crate::authorizer::Authorizer;
 use crate::machine::Region;
 use crate::shard::partition::{OnlinePartition, PartitionTable};
@@ -14,11 +16,34 @@ use crate::shard::partition::{OnlinePartition, PartitionTable};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reader {
     /// A client, up to the high watermark.
-    Uncommitted,
+    Uncommitted(Of),
     /// A client, up to the last stable offset, with the list of aborted transactions.
-    Committed,
-    /// A replica of this id, up to the log end.
-    Replica(NodeId),
+    Committed(Of),
+    /// A follower, up to the log end.
+    Replica(FetchingReplica),
+}
+
+/// Which replica of a partition a client may read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Of {
+    /// The leader's.
+    Leader,
+    /// That of a follower too (KIP-392).
+    Any,
+}
+
+impl Reader {
+    /// Whether it is a follower that says so.
+    pub(crate) const fn is_replica(self) -> bool {
+        matches!(self, Self::Replica(_))
+    }
+
+    const fn of(self) -> Of {
+        match self {
+            Self::Uncommitted(of) | Self::Committed(of) => of,
+            Self::Replica(_) => Of::Leader,
+        }
+    }
 }
 
 /// What one partition of this shard said, all of it in one step.
@@ -43,6 +68,8 @@ pub(crate) struct PartitionRead<F> {
     /// The metadata refused it, not the partition: such an answer need not be at once when the
     /// client knows it already.
     pub(crate) unknown: bool,
+    /// What the leader made of it, for a follower.
+    pub(crate) noted: Noted,
 }
 
 /// The leader that a client should turn to.
@@ -67,6 +94,16 @@ pub(crate) struct Look {
     pub(crate) readable: u64,
     /// Something that completes the fetch at once: an error, or a divergence.
     pub(crate) urgent: bool,
+    /// The high watermark; none beside an error.
+    pub(crate) high_watermark: Offset,
+}
+
+impl Look {
+    const URGENT: Self = Self {
+        readable: 0,
+        urgent: true,
+        high_watermark: Offset::NONE,
+    };
 }
 
 /// How many bytes of records an answer may still take.
@@ -87,6 +124,8 @@ pub(crate) struct ReadContext<'a, D: Disk> {
     pub(crate) image: &'a MetadataImage,
     pub(crate) partitions: &'a mut PartitionTable<D>,
     pub(crate) authorizer: &'a dyn Authorizer,
+    /// What replicas put out because of a follower's fetch.
+    pub(crate) outputs: &'a mut FetchOutputs,
 }
 
 /// Why a partition does not serve a request.
@@ -129,6 +168,7 @@ impl<F> PartitionRead<F> {
             first_batch_bytes: 0,
             more: false,
             unknown: false,
+            noted: Noted::Not,
         }
     }
 
@@ -196,6 +236,16 @@ impl<D: Disk> ReadContext<'_, D> {
         at: TopicIdPartition,
         current_leader_epoch: LeaderEpoch,
     ) -> Result<&OnlinePartition<D>, Refusal> {
+        self.replica_of(at, current_leader_epoch, Of::Leader)
+    }
+
+    /// As [`ReadContext::leader`]; a follower's log too if any replica will do (KIP-392).
+    fn replica_of(
+        &self,
+        at: TopicIdPartition,
+        current_leader_epoch: LeaderEpoch,
+        of: Of,
+    ) -> Result<&OnlinePartition<D>, Refusal> {
         let Some(partition) = self.partitions.find(at) else {
             return Err(self.not_here(at));
         };
@@ -219,24 +269,31 @@ impl<D: Disk> ReadContext<'_, D> {
                 return Err(Refusal::from(ErrorCode::UNKNOWN_LEADER_EPOCH));
             }
         }
-        if !online.replica.is_leader() {
+        let serves = match of {
+            Of::Leader => online.replica.is_leader(),
+            Of::Any => *online.replica.role() != Role::None,
+        };
+        if !serves {
             return Err(refuse(ErrorCode::NOT_LEADER_OR_FOLLOWER));
         }
         Ok(online)
     }
 
-    /// Reads a partition of this shard.
+    /// Reads a partition of this shard. A follower's fetch is noted first, so that the answer
+    /// already tells what it moved.
     pub(crate) fn read(
         &mut self,
         at: TopicIdPartition,
         position: &FetchPosition,
         reader: Reader,
+        hearing: Hearing,
         budget: &mut Budget,
     ) -> PartitionRead<D::File> {
-        match self.try_read(at, position, reader, budget) {
+        match self.try_read(at, position, reader, hearing, budget) {
             Ok(read) => read,
             Err(refusal) => PartitionRead {
                 leader: refusal.leader,
+                noted: Noted::Refused,
                 ..PartitionRead::refused(refusal.error)
             },
         }
@@ -251,45 +308,35 @@ impl<D: Disk> ReadContext<'_, D> {
         reader: Reader,
         exact: bool,
     ) -> Look {
-        let urgent = Look {
-            readable: 0,
-            urgent: true,
-        };
         if self.check_fetch(at, position, reader).is_err() {
-            return urgent;
+            return Look::URGENT;
         }
         let Some(online) = self.partitions.online_mut(at) else {
-            return urgent;
+            return Look::URGENT;
         };
         let end = read_end(online, reader);
+        let high_watermark = online.high_watermark();
+        let readable = |readable| Look {
+            readable,
+            urgent: false,
+            high_watermark,
+        };
         let log = &mut online.log;
         if position.offset < log.log_start_offset() || position.offset > log.log_end_offset() {
-            return urgent;
+            return Look::URGENT;
         }
         if !matches!(diverges(log, position), Ok(None)) {
-            return urgent;
+            return Look::URGENT;
         }
         if position.offset >= end {
-            return Look {
-                readable: 0,
-                urgent: false,
-            };
+            return readable(0);
         }
         if !exact {
-            return Look {
-                readable: 1,
-                urgent: false,
-            };
+            return readable(1);
         }
         match log.read(position.offset, end, u64::from(position.max_bytes), true) {
-            Ok(ReadResult::Local(local)) => {
-                let readable = local.region.map_or(0, |region| region.len);
-                Look {
-                    readable,
-                    urgent: false,
-                }
-            }
-            Ok(ReadResult::Remote) | Err(_) => urgent,
+            Ok(ReadResult::Local(local)) => readable(local.region.map_or(0, |region| region.len)),
+            Ok(ReadResult::Remote) | Err(_) => Look::URGENT,
         }
     }
 
@@ -298,29 +345,42 @@ impl<D: Disk> ReadContext<'_, D> {
         at: TopicIdPartition,
         position: &FetchPosition,
         reader: Reader,
+        hearing: Hearing,
         budget: &mut Budget,
     ) -> Result<PartitionRead<D::File>, Refusal> {
-        self.check_fetch(at, position, reader)?;
-        let online = self
-            .partitions
-            .online_mut(at)
-            .expect("it was found to lead");
-        let mut read = PartitionRead::refused(ErrorCode::NONE);
-        read.high_watermark = online.high_watermark();
-        read.last_stable_offset = online.last_stable_offset();
-        let end = read_end(online, reader);
-        let log = &mut online.log;
-        read.log_start_offset = log.log_start_offset();
-        if let Some(diverging) = diverges(log, position)? {
-            read.diverging = Some(diverging);
+        let online = self.check_fetch(at, position, reader)?;
+        let log = &online.log;
+        let diverging = diverges(log, position)?;
+        let in_range = log.log_start_offset()..=log.log_end_offset();
+        let is_out = !in_range.contains(&position.offset);
+        let mut noted = Noted::Not;
+        if let Reader::Replica(replica) = reader {
+            noted = if is_out || diverging.is_some() {
+                Noted::Refused
+            } else {
+                self.note_follower(at, position, replica, hearing)?
+            };
+        }
+        let online = self.partitions.online_mut(at).expect("it was found");
+        let mut read = PartitionRead {
+            high_watermark: online.high_watermark(),
+            last_stable_offset: online.last_stable_offset(),
+            log_start_offset: online.log.log_start_offset(),
+            diverging,
+            noted,
+            ..PartitionRead::refused(ErrorCode::NONE)
+        };
+        if diverging.is_some() {
             return Ok(read);
         }
-        if reader == Reader::Committed {
+        if matches!(reader, Reader::Committed(_)) {
             read.aborted = Some(Vec::new());
         }
-        if position.offset < log.log_start_offset() || position.offset > log.log_end_offset() {
+        if is_out {
             return Err(Refusal::from(ErrorCode::OFFSET_OUT_OF_RANGE));
         }
+        let end = read_end(online, reader);
+        let log = &mut online.log;
         if position.offset >= end {
             return Ok(read);
         }
@@ -342,7 +402,7 @@ impl<D: Disk> ReadContext<'_, D> {
             }
             return Ok(read);
         };
-        if reader == Reader::Committed {
+        if matches!(reader, Reader::Committed(_)) {
             let aborted = log.aborted_transactions(position.offset, local.end_offset);
             read.aborted = Some(aborted.iter().map(AbortedTransaction::from).collect());
         }
@@ -361,29 +421,21 @@ impl<D: Disk> ReadContext<'_, D> {
         Ok(read)
     }
 
-    /// As [`ReadContext::leader`], and refuses replicas that are not assigned, as Kafka does: a
-    /// client that claims to be one changes nothing (NP-01).
+    /// The log that serves a fetch.
+    ///
+    /// # Errors
+    /// As [`ReadContext::leader`], and refuses who only claims to be a follower of it.
     fn check_fetch(
         &self,
         at: TopicIdPartition,
         position: &FetchPosition,
         reader: Reader,
-    ) -> Result<(), Refusal> {
-        let online = self.leader(at, position.current_leader_epoch)?;
+    ) -> Result<&OnlinePartition<D>, Refusal> {
+        let online = self.replica_of(at, position.current_leader_epoch, reader.of())?;
         if let Reader::Replica(replica) = reader {
-            let leader = online.replica.role().as_leader();
-            if !leader.is_some_and(|it| it.followers.contains_key(&replica)) {
-                let error = if position.current_leader_epoch == LeaderEpoch::NONE {
-                    ErrorCode::NOT_LEADER_OR_FOLLOWER
-                } else {
-                    ErrorCode::UNKNOWN_LEADER_EPOCH
-                };
-                let not_leader = error == ErrorCode::NOT_LEADER_OR_FOLLOWER;
-                let leader = self.current_leader(at).filter(|_| not_leader);
-                return Err(Refusal { error, leader });
-            }
+            self.check_follower(at, online, position, replica)?;
         }
-        Ok(())
+        Ok(online)
     }
 
     fn not_here(&self, at: TopicIdPartition) -> Refusal {
@@ -402,7 +454,7 @@ impl<D: Disk> ReadContext<'_, D> {
         }
     }
 
-    fn current_leader(&self, at: TopicIdPartition) -> Option<CurrentLeader> {
+    pub(super) fn current_leader(&self, at: TopicIdPartition) -> Option<CurrentLeader> {
         let partition = self.image.partition(at)?;
         Some(CurrentLeader {
             id: partition.leader,
@@ -414,8 +466,8 @@ impl<D: Disk> ReadContext<'_, D> {
 /// Exclusive end of what `reader` may read.
 fn read_end<D: Disk>(online: &OnlinePartition<D>, reader: Reader) -> Offset {
     match reader {
-        Reader::Uncommitted => online.high_watermark(),
-        Reader::Committed => online.last_stable_offset(),
+        Reader::Uncommitted(_) => online.high_watermark(),
+        Reader::Committed(_) => online.last_stable_offset(),
         Reader::Replica(_) => online.log.log_end_offset(),
     }
 }

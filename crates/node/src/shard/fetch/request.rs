@@ -5,11 +5,13 @@ use std::sync::Arc;
 use highwater_disk::Disk;
 use highwater_protocol::{FetchPartitionView, FetchView, TopicKey};
 use highwater_types::{
-    ErrorCode, LeaderEpoch, Millis, Now, PartitionIndex, TopicIdPartition, TopicName,
+    BrokerEpoch, ErrorCode, LeaderEpoch, Millis, Now, Offset, PartitionIndex, TopicIdPartition,
+    TopicName,
 };
 
 use super::answer::{self, AnswerRow};
-use super::read::{Budget, PartitionRead, ReadContext, Reader};
+use super::read::{Budget, Of, PartitionRead, ReadContext, Reader};
+use super::replica::{FetchingReplica, Hearing};
 use super::sessions::{SESSION_NONE, SessionWish};
 use super::wait::{FetchHead, WaitKind, Waiting, resolve};
 use super::{FetchPosition, FetchSet, FetchState, PartitionKey};
@@ -19,6 +21,8 @@ use crate::shard::{Effects, Shard, owner_shard};
 
 /// Most partitions, and most topics, of one request: it bounds what the rows of an answer take up.
 const PARTITIONS_MAX: usize = 100_000;
+/// The first version with which a client may read from a follower (KIP-392).
+const ANY_REPLICA_SINCE: i16 = 11;
 /// The first version that names topics by id.
 const TOPIC_IDS_SINCE: i16 = 13;
 
@@ -52,42 +56,43 @@ impl<D: Disk> Shard<D> {
             }
             SessionWish::Create { close } => {
                 fetch.close_session(&mut cx, close, out);
-                if !fetch.has_room(view.partition_count()) {
-                    fetch.fetch_at_once(&mut cx, head, view, out);
-                    return;
-                }
-                let mut set = FetchSet::default();
-                insert_all(&mut set, view);
-                let set = fetch.new_set(set);
-                // Nothing remembers what cannot exist: such names may be very long.
-                let kind = if has_impossible_name(view) {
-                    WaitKind::Sessionless
-                } else {
-                    WaitKind::Create
-                };
-                fetch.begin(&mut cx, Waiting::new(head, set, kind), out);
+                fetch.fetch_first(&mut cx, head, view, out);
             }
             SessionWish::Incremental { id, epoch } => {
                 fetch.fetch_more(&mut cx, head, id, epoch, view, out);
             }
         }
         fetch.assert_invariants();
+        self.perform_fetch_outputs(now, out);
     }
 }
 
 impl<D: Disk> FetchState<D> {
     fn head(&self, cx: &ReadContext<'_, D>, incoming: Incoming, view: &FetchView) -> FetchHead {
         let replica = view.replica_id();
-        let reader = if replica.is_some() {
-            Reader::Replica(replica)
-        } else if view.isolation_level() == 1 {
-            Reader::Committed
+        let of = if view.version() >= ANY_REPLICA_SINCE {
+            Of::Any
         } else {
-            Reader::Uncommitted
+            Of::Leader
         };
-        let max_bytes = u64::try_from(view.max_bytes())
-            .unwrap_or(0)
-            .min(self.bytes_max);
+        let reader = if replica.is_some() {
+            Reader::Replica(FetchingReplica {
+                id: replica,
+                epoch: view.replica_epoch().max(BrokerEpoch::NONE),
+                version: view.version(),
+            })
+        } else if view.isolation_level() == 1 {
+            Reader::Committed(of)
+        } else {
+            Reader::Uncommitted(of)
+        };
+        // fetch.max.bytes is for clients.
+        let bytes_max = if reader.is_replica() {
+            u64::MAX
+        } else {
+            self.bytes_max
+        };
+        let max_bytes = u64::try_from(view.max_bytes()).unwrap_or(0).min(bytes_max);
         FetchHead {
             ticket: incoming.ticket,
             version: incoming.version,
@@ -130,7 +135,8 @@ impl<D: Disk> FetchState<D> {
             self.fetch_at_once(cx, head, view, out);
             return;
         }
-        if cx.shards == 1 {
+        let reads_here = cx.shards == 1;
+        if reads_here {
             let rows = read_all(cx, &head, view);
             let bytes: u64 = rows.iter().map(|row| row.read.bytes()).sum();
             let urgent = rows.iter().any(|row| row.read.is_urgent());
@@ -143,7 +149,36 @@ impl<D: Disk> FetchState<D> {
         let mut set = FetchSet::default();
         insert_all(&mut set, view);
         let set = self.new_set(set);
-        self.begin(cx, Waiting::new(head, set, WaitKind::Sessionless), out);
+        let waiting = if reads_here {
+            Waiting::heard_before(head, set, WaitKind::Sessionless)
+        } else {
+            Waiting::new(head, set, WaitKind::Sessionless)
+        };
+        self.begin(cx, waiting, out);
+    }
+
+    /// A fetch that wants a session.
+    fn fetch_first(
+        &mut self,
+        cx: &mut ReadContext<'_, D>,
+        head: FetchHead,
+        view: &FetchView,
+        out: &mut Effects<D>,
+    ) {
+        if !self.has_room(view.partition_count()) {
+            self.fetch_at_once(cx, head, view, out);
+            return;
+        }
+        let mut set = FetchSet::default();
+        insert_all(&mut set, view);
+        let set = self.new_set(set);
+        // Nothing remembers what cannot exist: such names may be very long.
+        let kind = if has_impossible_name(view) {
+            WaitKind::Sessionless
+        } else {
+            WaitKind::Create
+        };
+        self.begin(cx, Waiting::new(head, set, kind), out);
     }
 
     /// A fetch that there is no room to let wait: answered with what this shard has. Partitions
@@ -256,7 +291,10 @@ fn read_all<D: Disk>(
                 Ok(at) if owner_shard(at, cx.shards) != cx.number => {
                     PartitionRead::refused(ErrorCode::NONE)
                 }
-                Ok(at) => cx.read(at, &position(&partition), head.reader, &mut budget),
+                Ok(at) => {
+                    let position = position(&partition);
+                    cx.read(at, &position, head.reader, Hearing::Mentioned, &mut budget)
+                }
                 Err(error) => PartitionRead::unknown(error),
             };
             rows.push(AnswerRow { key, read });
@@ -281,6 +319,7 @@ fn insert_all(set: &mut FetchSet, view: &FetchView) {
             set.insert(
                 key(topic.topic, &name, partition.partition),
                 position(&partition),
+                known_high_watermark(view, &partition),
             );
         }
     }
@@ -293,6 +332,13 @@ fn position(view: &FetchPartitionView) -> FetchPosition {
         current_leader_epoch: told(view.current_leader_epoch),
         last_fetched_epoch: told(view.last_fetched_epoch),
     }
+}
+
+/// The high watermark that a follower knows, if it says that it wants to be told of a newer one
+/// soon. A consumer has no use for it.
+fn known_high_watermark(view: &FetchView, partition: &FetchPartitionView) -> Option<Offset> {
+    let says = partition.high_watermark != Offset::MAX && view.replica_id().is_some();
+    says.then(|| partition.high_watermark.max(Offset::NONE))
 }
 
 /// Any number below zero says that the client knows no epoch.

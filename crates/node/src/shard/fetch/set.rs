@@ -62,6 +62,10 @@ pub(crate) struct FetchSlot {
     pub(crate) subscribed: Option<TopicIdPartition>,
     /// The last answer said that the metadata does not know it.
     pub(crate) told_unknown: bool,
+    /// The newest request names it, and it was not read since.
+    pub(crate) mentioned: bool,
+    /// A follower that wants to know of the high watermark soon after it moved.
+    prompt: bool,
     order: u64,
     dirty: bool,
 }
@@ -73,6 +77,11 @@ impl FetchSlot {
             || read.is_urgent()
             || read.high_watermark != self.high_watermark
             || read.log_start_offset != self.log_start_offset
+    }
+
+    /// Whether a follower that wants to know soon does not know this high watermark.
+    pub(crate) fn is_stale(&self, high_watermark: Offset) -> bool {
+        self.prompt && high_watermark > self.high_watermark
     }
 
     /// Remembers what the client is told. After an error the partition is named again.
@@ -116,12 +125,25 @@ impl FetchSet {
     }
 
     /// Adds a partition at the end, or changes what is wanted of it. Either makes it dirty.
-    pub(crate) fn insert(&mut self, key: PartitionKey, position: FetchPosition) -> u32 {
+    ///
+    /// `known` is the high watermark that the sender knows, of a follower that wants to be told of
+    /// a newer one soon: the answer that it was last sent may not have come.
+    pub(crate) fn insert(
+        &mut self,
+        key: PartitionKey,
+        position: FetchPosition,
+        known: Option<Offset>,
+    ) -> u32 {
         if let Some(number) = self.by_key.get(&key).copied() {
             let slot = self.slot_mut(number).expect("a key names a slot");
-            let changed = slot.position != position;
+            let is_news = slot.position != position || known.is_some();
             slot.position = position;
-            if changed {
+            slot.mentioned |= is_news;
+            slot.prompt = known.is_some();
+            if let Some(known) = known {
+                slot.high_watermark = known;
+            }
+            if is_news {
                 self.mark(number);
             }
             return number;
@@ -130,10 +152,12 @@ impl FetchSet {
         let slot = FetchSlot {
             key: key.clone(),
             position,
-            high_watermark: Offset::NONE,
+            high_watermark: known.unwrap_or(Offset::NONE),
             log_start_offset: Offset::NONE,
             subscribed: None,
             told_unknown: false,
+            mentioned: true,
+            prompt: known.is_some(),
             order,
             dirty: true,
         };
@@ -261,7 +285,7 @@ pub(super) mod tests {
     #[test]
     fn np_03_a_served_partition_goes_to_the_end_and_the_others_keep_their_order() {
         let mut set = FetchSet::default();
-        let slots: Vec<u32> = (0..3).map(|n| set.insert(key(n), at(0))).collect();
+        let slots: Vec<u32> = (0..3).map(|n| set.insert(key(n), at(0), None)).collect();
         assert_eq!(dirty(&set), [0, 1, 2]);
         set.move_to_end(slots[0]);
         assert_eq!(dirty(&set), [1, 2, 0]);
@@ -275,16 +299,16 @@ pub(super) mod tests {
     #[test]
     fn an_update_marks_only_what_changed_and_a_removed_slot_is_reused() {
         let mut set = FetchSet::default();
-        let first = set.insert(key(0), at(0));
+        let first = set.insert(key(0), at(0), None);
         set.clean(first);
-        assert_eq!(set.insert(key(0), at(0)), first);
+        assert_eq!(set.insert(key(0), at(0), None), first);
         assert_eq!(dirty(&set), Vec::<i32>::new());
-        set.insert(key(0), at(5));
+        set.insert(key(0), at(5), None);
         assert_eq!(dirty(&set), [0]);
         assert!(set.remove(&key(0)).is_some());
         assert!(set.remove(&key(0)).is_none());
         assert!(set.is_empty() && set.dirty().next().is_none());
-        assert_eq!(set.insert(key(7), at(0)), first);
+        assert_eq!(set.insert(key(7), at(0), None), first);
         assert_eq!(set.len(), 1);
     }
 }

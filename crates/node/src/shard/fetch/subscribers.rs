@@ -1,7 +1,9 @@
 use std::collections::BTreeMap;
 
+use highwater_replication::FollowerFetch;
 use highwater_types::TopicIdPartition;
 
+use super::replica::Noted;
 use super::{FetchPosition, Reader, SetId};
 
 /// Who wants to know when a partition of this shard changes.
@@ -24,6 +26,9 @@ pub(crate) struct Subscriber {
     pub(crate) slot: u32,
     /// For a set of another shard: what it wants, to judge a change here.
     pub(crate) remote: Option<RemoteView>,
+    /// For a session of a follower: its last fetch, if it counts. It counts again with each
+    /// request of the session that does not mention the partition.
+    pub(crate) counted: Option<FollowerFetch>,
 }
 
 /// What a set of another shard wants of a partition.
@@ -39,11 +44,18 @@ pub(crate) struct RemoteView {
 }
 
 impl Subscribers {
-    /// Subscribes a slot, or replaces what was known of it.
-    pub(crate) fn add(&mut self, at: TopicIdPartition, subscriber: Subscriber) {
+    /// Subscribes a slot, or replaces what was known of it. What counted before still counts
+    /// where nothing new was `noted`.
+    pub(crate) fn add(&mut self, at: TopicIdPartition, mut subscriber: Subscriber, noted: Noted) {
         let list = self.by_partition.entry(at).or_default();
         let same = |it: &&mut Subscriber| it.home == subscriber.home && it.set == subscriber.set;
-        match list.iter_mut().find(same) {
+        let known = list.iter_mut().find(same);
+        subscriber.counted = match noted {
+            Noted::Not => known.as_ref().and_then(|it| it.counted),
+            Noted::Refused => None,
+            Noted::Counted(fetch) => Some(fetch),
+        };
+        match known {
             Some(known) => *known = subscriber,
             None => list.push(subscriber),
         }
@@ -64,6 +76,11 @@ impl Subscribers {
         self.by_partition
             .get_mut(&at)
             .map_or(&mut [], Vec::as_mut_slice)
+    }
+
+    /// The subscribers of a partition, to be looked at.
+    pub(crate) fn known_of(&self, at: TopicIdPartition) -> &[Subscriber] {
+        self.by_partition.get(&at).map_or(&[], Vec::as_slice)
     }
 
     /// Whether nobody is subscribed to anything.

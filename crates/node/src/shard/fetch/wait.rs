@@ -1,20 +1,25 @@
 //! Fetches that are being read or parked, and what completes them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use highwater_disk::Disk;
 use highwater_types::{ErrorCode, Millis, Mono, TopicIdPartition};
 
 use super::answer::AnswerRow;
-use super::part::{FetchPart, FetchRead, FetchWanted};
+use super::part::{FetchHeard, FetchPart, FetchRead, FetchWanted};
 use super::read::{Budget, Look, PartitionRead, ReadContext, Reader};
+use super::replica::{Hearing, Noted};
 use super::subscribers::Subscriber;
 use super::{FetchState, PartitionKey, SetId};
 use crate::authorizer::{Operation, Resource};
 use crate::machine::{Caller, Effect, MachineId, Ticket};
 use crate::part::Part;
 use crate::shard::{Effects, owner_shard};
+
+/// How long a follower waits at most to be told that the high watermark moved, if it asked to be
+/// told soon: at most 200 such answers a second and session, whatever the number of partitions.
+const HIGH_WATERMARK_LINGER: Millis = Millis::new(5);
 
 /// One fetch that is not answered yet.
 ///
@@ -30,6 +35,8 @@ pub(crate) struct Waiting<F> {
     readable_bytes: u64,
     reading: Option<Reading<F>>,
     round: u32,
+    /// Nothing was read for it yet.
+    arrived: bool,
 }
 
 /// What all partitions of a fetch have in common.
@@ -79,6 +86,24 @@ pub(crate) struct Row<F> {
     pub(super) read: PartitionRead<F>,
 }
 
+/// That a slot is to be told of changes of its partition.
+#[derive(Clone, Copy, Debug)]
+struct Wish {
+    slot: u32,
+    at: Option<TopicIdPartition>,
+    noted: Noted,
+}
+
+impl<F> Row<F> {
+    const fn subscription(&self) -> Wish {
+        Wish {
+            slot: self.slot,
+            at: self.at,
+            noted: self.read.noted,
+        }
+    }
+}
+
 /// Partitions of other shards, by owner.
 type Elsewhere = BTreeMap<u16, Vec<FetchWanted>>;
 
@@ -92,7 +117,15 @@ impl<F> Waiting<F> {
             readable_bytes: 0,
             reading: None,
             round: 0,
+            arrived: true,
         }
+    }
+
+    /// One whose partitions were read already, and what a follower said was noted.
+    pub(super) const fn heard_before(head: FetchHead, set: SetId, kind: WaitKind) -> Self {
+        let mut waiting = Self::new(head, set, kind);
+        waiting.arrived = false;
+        waiting
     }
 
     pub(super) const fn is_parked(&self) -> bool {
@@ -124,9 +157,16 @@ impl<D: Disk> FetchState<D> {
         ticket: Ticket,
         out: &mut Effects<D>,
     ) {
-        let Some((rows, elsewhere)) = self.read_dirty(cx, ticket) else {
+        let Some(waiting) = self.waiting.get_mut(&ticket) else {
             return;
         };
+        let arrived = std::mem::replace(&mut waiting.arrived, false);
+        let Some((rows, elsewhere)) = self.read_dirty(cx, ticket, arrived) else {
+            return;
+        };
+        if arrived {
+            self.hear(cx, ticket, &elsewhere, out);
+        }
         if elsewhere.is_empty() {
             self.decide(cx, ticket, rows, out);
             return;
@@ -137,14 +177,14 @@ impl<D: Disk> FetchState<D> {
         waiting.round = waiting.round.wrapping_add(1);
         let (round, set, head) = (waiting.round, waiting.set, &waiting.head);
         let (reader, max_bytes) = (head.reader, head.max_bytes);
-        let here: Vec<_> = rows.iter().map(|row| (row.slot, row.at)).collect();
+        let here: Vec<_> = rows.iter().map(Row::subscription).collect();
         waiting.reading = Some(Reading {
             outstanding: elsewhere.len(),
             rows,
         });
         // What changes here while others are asked must not be missed.
-        for (slot, at) in here {
-            self.subscribe(cx, set, slot, at, out);
+        for wish in here {
+            self.subscribe(cx, set, wish, out);
         }
         for (owner, wanted) in elsewhere {
             for it in &wanted {
@@ -155,6 +195,7 @@ impl<D: Disk> FetchState<D> {
                 round,
                 set,
                 reader,
+                arrived,
                 max_bytes,
                 wanted,
             };
@@ -162,11 +203,37 @@ impl<D: Disk> FetchState<D> {
         }
     }
 
+    /// A request of a follower's session came in: whoever owns partitions of it hears so, though
+    /// the request may not say anything new of them. Those that are asked hear it by that.
+    fn hear(
+        &mut self,
+        cx: &ReadContext<'_, D>,
+        ticket: Ticket,
+        asked: &Elsewhere,
+        out: &mut Effects<D>,
+    ) {
+        let Some(waiting) = self.waiting.get(&ticket) else {
+            return;
+        };
+        let set = waiting.set;
+        let Some(home) = self.sets.get_mut(&set) else {
+            return;
+        };
+        if waiting.head.reader.is_replica() {
+            self.heard.hear(cx.number, set, cx.now.mono);
+            for owner in home.owners.iter().filter(|it| !asked.contains_key(it)) {
+                push_part(*owner, FetchPart::Heard(FetchHeard { set }), out);
+            }
+        }
+        home.owners.extend(asked.keys());
+    }
+
     /// Reads the dirty partitions of this shard; those of other shards come back by owner.
     fn read_dirty(
         &mut self,
         cx: &mut ReadContext<'_, D>,
         ticket: Ticket,
+        arrived: bool,
     ) -> Option<(Vec<Row<D::File>>, Elsewhere)> {
         let waiting = self.waiting.get(&ticket)?;
         let home = self
@@ -185,8 +252,13 @@ impl<D: Disk> FetchState<D> {
         let mut elsewhere = Elsewhere::new();
         for slot in dirty {
             home.set.clean(slot);
-            let Some(state) = home.set.slot(slot) else {
+            let Some(state) = home.set.slot_mut(slot) else {
                 continue;
+            };
+            let hearing = match (arrived, std::mem::take(&mut state.mentioned)) {
+                (true, true) => Hearing::Mentioned,
+                (true, false) => Hearing::Unmentioned,
+                (false, _) => Hearing::HeardBefore,
             };
             let position = state.position;
             let at = match resolve(cx, &waiting.head, &state.key) {
@@ -202,17 +274,20 @@ impl<D: Disk> FetchState<D> {
             };
             let owner = owner_shard(at, cx.shards);
             if owner == cx.number {
-                let read = cx.read(at, &position, waiting.head.reader, &mut budget);
+                let reader = waiting.head.reader;
+                let read = cx.read(at, &position, reader, hearing, &mut budget);
                 rows.push(Row {
                     slot,
                     at: Some(at),
                     read,
                 });
             } else {
-                elsewhere
-                    .entry(owner)
-                    .or_default()
-                    .push(FetchWanted { slot, at, position });
+                elsewhere.entry(owner).or_default().push(FetchWanted {
+                    slot,
+                    at,
+                    position,
+                    hearing,
+                });
             }
         }
         Some((rows, elsewhere))
@@ -293,6 +368,7 @@ impl<D: Disk> FetchState<D> {
         let marked_meanwhile = home.set.dirty().next().is_some();
         waiting.readable.clear();
         waiting.readable_bytes = bytes;
+        let mut hastens = false;
         for Row { slot, read, .. } in &rows {
             let Some(state) = home.set.slot_mut(*slot) else {
                 continue;
@@ -300,13 +376,17 @@ impl<D: Disk> FetchState<D> {
             if read.bytes() > 0 {
                 waiting.readable.insert(*slot, read.bytes());
             }
+            hastens |= state.is_stale(read.high_watermark);
             if read.more || state.has_news(read) {
                 home.set.mark(*slot);
             }
         }
         let set = waiting.set;
-        for Row { slot, at, .. } in rows {
-            self.subscribe(cx, set, slot, at, out);
+        if hastens {
+            hasten(waiting, &mut self.deadlines, cx.now.mono);
+        }
+        for row in rows {
+            self.subscribe(cx, set, row.subscription(), out);
         }
         if marked_meanwhile {
             self.evaluate(cx, ticket, out);
@@ -341,13 +421,14 @@ impl<D: Disk> FetchState<D> {
         };
         let before = waiting.readable.insert(slot, look.readable).unwrap_or(0);
         waiting.readable_bytes = waiting.readable_bytes - before + look.readable;
+        if state.is_stale(look.high_watermark) {
+            hasten(waiting, &mut self.deadlines, cx.now.mono);
+        }
         let due = cx.now.mono >= waiting.head.deadline;
         if look.urgent || due || waiting.readable_bytes >= waiting.head.min_bytes {
             Verdict::Complete(waiting.head.ticket)
         } else {
-            Verdict::StillParked {
-                known: look.readable,
-            }
+            Verdict::StillParked { known: look }
         }
     }
 
@@ -377,12 +458,15 @@ impl<D: Disk> FetchState<D> {
         let incremental = matches!(kind, WaitKind::Incremental { .. });
         let mut answered = Vec::with_capacity(rows.len());
         let mut subscribe = Vec::new();
-        for Row { slot, at, read } in rows {
+        for row in rows {
+            let wish = row.subscription();
+            let Row { slot, at, read } = row;
             let Some(state) = home.set.slot_mut(slot) else {
                 continue;
             };
-            if session != super::SESSION_NONE && state.subscribed != at {
-                subscribe.push((slot, at));
+            let is_new = state.subscribed != at || read.noted != Noted::Not;
+            if session != super::SESSION_NONE && is_new {
+                subscribe.push(wish);
             }
             let news = state.has_news(&read);
             state.tell(&read);
@@ -400,8 +484,8 @@ impl<D: Disk> FetchState<D> {
         if session == super::SESSION_NONE {
             self.drop_set(cx, set, out);
         }
-        for (slot, at) in subscribe {
-            self.subscribe(cx, set, slot, at, out);
+        for wish in subscribe {
+            self.subscribe(cx, set, wish, out);
         }
         super::answer::push(cx, &head, ErrorCode::NONE, session, answered, out);
     }
@@ -435,21 +519,21 @@ impl<D: Disk> FetchState<D> {
         &mut self,
         cx: &mut ReadContext<'_, D>,
         set: SetId,
-        slot: u32,
-        at: Option<TopicIdPartition>,
+        Wish { slot, at, noted }: Wish,
         out: &mut Effects<D>,
     ) {
         let Some(at) = at.filter(|at| owner_shard(*at, cx.shards) == cx.number) else {
             return;
         };
-        if self.note_subscription(cx, set, slot, at, out) {
+        if self.note_subscription(cx, set, slot, at, out) || noted != Noted::Not {
             let subscriber = Subscriber {
                 home: cx.number,
                 set,
                 slot,
                 remote: None,
+                counted: None,
             };
-            self.subscribers.add(at, subscriber);
+            self.subscribers.add(at, subscriber, noted);
         }
     }
 
@@ -473,6 +557,18 @@ impl<D: Disk> FetchState<D> {
     }
 }
 
+/// Sees to it that a follower soon knows of the high watermark: after a linger, so that many
+/// moves, of many partitions, make one answer.
+fn hasten<F>(waiting: &mut Waiting<F>, deadlines: &mut BTreeSet<(Mono, Ticket)>, now: Mono) {
+    let head = &mut waiting.head;
+    let soon = now.plus(HIGH_WATERMARK_LINGER);
+    if soon < head.deadline {
+        deadlines.remove(&(head.deadline, head.ticket));
+        head.deadline = soon;
+        deadlines.insert((soon, head.ticket));
+    }
+}
+
 /// A change of a partition.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Seen {
@@ -489,8 +585,8 @@ pub(crate) enum Verdict {
     Nothing,
     /// Not enough yet.
     StillParked {
-        /// What the home now knows to be readable of the partition, in bytes.
-        known: u64,
+        /// What the home now knows of the partition.
+        known: Look,
     },
     /// The fetch is to be read and answered.
     Complete(Ticket),
@@ -506,7 +602,7 @@ pub(crate) fn resolve<D: Disk>(
     head: &FetchHead,
     key: &PartitionKey,
 ) -> Result<TopicIdPartition, ErrorCode> {
-    let is_replica = matches!(head.reader, Reader::Replica(_));
+    let is_replica = head.reader.is_replica();
     if is_replica {
         check_allowed(cx, head, Operation::ClusterAction, Resource::Cluster)?;
     }
@@ -535,6 +631,11 @@ pub(crate) fn resolve<D: Disk>(
         topic_id: topic.id,
         partition,
     })
+}
+
+/// Whether who sent a fetch may replicate.
+pub(super) fn may_replicate<D: Disk>(cx: &ReadContext<'_, D>, head: &FetchHead) -> bool {
+    check_allowed(cx, head, Operation::ClusterAction, Resource::Cluster).is_ok()
 }
 
 fn check_allowed<D: Disk>(

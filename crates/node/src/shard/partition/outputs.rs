@@ -18,6 +18,8 @@ impl<D: Disk> Shard<D> {
     ) {
         let mut outputs = std::mem::take(&mut self.outputs);
         if let Some(online) = self.partitions.online_mut(id) {
+            // Whoever fetched before this happened did so then.
+            self.fetch.tell_heard(id, &mut online.replica);
             handle(&mut online.replica, &mut outputs);
             for output in outputs.drain(..) {
                 self.perform(now, id, output, out);
@@ -27,7 +29,13 @@ impl<D: Disk> Shard<D> {
         self.outputs = outputs;
     }
 
-    fn perform(&mut self, now: Now, id: TopicIdPartition, output: Output, out: &mut Effects<D>) {
+    pub(crate) fn perform(
+        &mut self,
+        now: Now,
+        id: TopicIdPartition,
+        output: Output,
+        out: &mut Effects<D>,
+    ) {
         match output {
             Output::Leads {
                 epoch,
@@ -61,7 +69,21 @@ impl<D: Disk> Shard<D> {
                 };
                 self.partition_changed(id, level, happening, out);
             }
-            Output::Follows { .. } => self.partitions.mark_changed(id),
+            Output::Follows {
+                leader: None,
+                epoch: _,
+            } => self.partitions.mark_changed(id),
+            Output::Follows {
+                leader: Some(leader),
+                epoch,
+            } => {
+                let happening = |partition| Happening::Follows {
+                    partition,
+                    leader,
+                    epoch,
+                };
+                self.partition_changed(id, Level::Trace, happening, out);
+            }
             Output::HighWatermark { from, to } => {
                 self.checkpoints.note_high_watermark();
                 let happening = |partition| Happening::HighWatermark {
