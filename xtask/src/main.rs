@@ -1,11 +1,13 @@
 //! The project's own tools: `cargo xtask codegen | tidy | verify | planted | interop |
-//! bench`.
+//! torture | bench`.
 
 mod bench;
+mod cluster;
 mod codegen;
 mod interop;
 mod planted;
 mod tidy;
+mod torture;
 mod tree;
 mod verify;
 
@@ -20,6 +22,7 @@ usage: cargo xtask COMMAND
   planted [OPTION]... bugs planted in the cores, one by one: the simulator finds each
   interop [SUITE]...  stock clients and Apache Kafka's tools against real nodes:
                       kcat, java, directory, differences, librdkafka (all without a name)
+  torture [OPTION]... three brokers killed, stopped and cut off while clients write
   bench [OPTION]...   ours, the floor programs and Apache Kafka in one run";
 
 fn main() -> ExitCode {
@@ -36,6 +39,7 @@ fn main() -> ExitCode {
         "verify" => verify::run(),
         "planted" => planted::run(rest),
         "interop" => interop::run(rest),
+        "torture" => torture::run(rest),
         _ => {
             eprintln!("xtask: there is no command '{command}'\n\n{HELP}");
             return ExitCode::from(2);

@@ -3,9 +3,9 @@
 mod groups;
 mod java;
 mod kcat;
-mod node;
+pub(crate) mod node;
 mod python;
-mod tools;
+pub(crate) mod tools;
 
 use std::path::Path;
 use std::time::Instant;

@@ -10,7 +10,7 @@ use crate::tree;
 
 /// Builds the binary in the profile of the tests and says where it is. `HIGHWATER_BINARY` names
 /// another one to try.
-pub(super) fn build() -> Result<PathBuf> {
+pub(crate) fn build() -> Result<PathBuf> {
     if let Some(binary) = std::env::var_os("HIGHWATER_BINARY") {
         return Ok(PathBuf::from(binary));
     }

@@ -9,19 +9,19 @@ use crate::tree;
 
 /// Where the installed tools are.
 #[derive(Debug)]
-pub(super) struct Tools {
+pub(crate) struct Tools {
     /// A Python with confluent-kafka.
-    pub(super) python: PathBuf,
+    pub(crate) python: PathBuf,
     /// The folder with Apache Kafka's jars.
-    pub(super) kafka_libs: PathBuf,
+    pub(crate) kafka_libs: PathBuf,
     /// The folder with a `kafka-python-VERSION` for each of [`KAFKA_PYTHONS`].
-    pub(super) kafka_pythons: PathBuf,
+    pub(crate) kafka_pythons: PathBuf,
     /// The folder with the confluent-kafka of case C-10.
-    pub(super) old_confluent: PathBuf,
+    pub(crate) old_confluent: PathBuf,
     /// The folder with the group members that are written in Go.
-    pub(super) go_members: PathBuf,
+    pub(crate) go_members: PathBuf,
     /// A `node_modules` folder with KafkaJS.
-    pub(super) javascript: PathBuf,
+    pub(crate) javascript: PathBuf,
 }
 
 /// Versions of kafka-python, each in a folder of its own: `interop/kafka_python.py` runs them all.
@@ -32,7 +32,7 @@ const OLD_CONFLUENT: &str = "2.6.0";
 
 impl Tools {
     /// Installs whatever is missing.
-    pub(super) fn install() -> Result<Self> {
+    pub(crate) fn install() -> Result<Self> {
         let home = tree::root().join("target/interop");
         std::fs::create_dir_all(&home).context("cannot make target/interop")?;
         install_packages()?;
