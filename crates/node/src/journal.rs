@@ -5,7 +5,7 @@ use std::fmt;
 use highwater_coordinator::GroupHappening;
 use highwater_log::{Progress, RecoveryStep};
 use highwater_replication::{IsrCause, IsrProposal};
-use highwater_types::{LeaderEpoch, NodeId, Offset, TopicPartition};
+use highwater_types::{EpochEntry, LeaderEpoch, NodeId, Offset, TopicPartition};
 
 use crate::job::LogDirNumber;
 
@@ -85,6 +85,40 @@ pub enum Happening {
         epoch: LeaderEpoch,
         /// Why.
         why: &'static str,
+    },
+    /// A replica began to follow a leader.
+    Follows {
+        /// The partition.
+        partition: TopicPartition,
+        /// Whom.
+        leader: NodeId,
+        /// The epoch of that leader.
+        epoch: LeaderEpoch,
+    },
+    /// A follower is about to cut its log, for its history and its leader's part.
+    Truncated {
+        /// The partition.
+        partition: TopicPartition,
+        /// Exclusive end of the log before.
+        from: Offset,
+        /// Exclusive end of the log after.
+        to: Offset,
+        /// The follower's history before.
+        own: Vec<EpochEntry>,
+        /// Where the leader's history ends.
+        leader_says: String,
+    },
+    /// A follower is about to delete its log and to begin anew, for its leader no longer has what
+    /// would follow.
+    Restarted {
+        /// The partition.
+        partition: TopicPartition,
+        /// First offset of the log before.
+        log_start_offset: Offset,
+        /// Exclusive end of the log before.
+        log_end_offset: Offset,
+        /// Where the log begins then.
+        start: Offset,
     },
     /// A leader asks the controller for another ISR.
     IsrProposed {
@@ -297,6 +331,9 @@ impl fmt::Display for Happening {
             | Self::HighWatermark { .. }
             | Self::Leads { .. }
             | Self::LeadsNoMore { .. }
+            | Self::Follows { .. }
+            | Self::Truncated { .. }
+            | Self::Restarted { .. }
             | Self::IsrProposed { .. }
             | Self::IsrChanged { .. }
             | Self::DataLoss { .. } => self.fmt_replica(f),
@@ -389,6 +426,34 @@ impl Happening {
                 epoch,
                 why,
             } => write!(f, "lead-no-more {partition} epoch={epoch}: {why}"),
+            Self::Follows {
+                partition,
+                leader,
+                epoch,
+            } => write!(f, "follow {partition} leader={leader} epoch={epoch}"),
+            Self::Truncated {
+                partition,
+                from,
+                to,
+                own,
+                leader_says,
+            } => {
+                write!(f, "truncate {partition} {from} -> {to}: own epochs")?;
+                for entry in own {
+                    write!(f, " ({}, {})", entry.epoch, entry.start_offset)?;
+                }
+                write!(f, ", {leader_says}")
+            }
+            Self::Restarted {
+                partition,
+                log_start_offset,
+                log_end_offset,
+                start,
+            } => write!(
+                f,
+                "restart {partition} [{log_start_offset},{log_end_offset}) -> {start}: \
+                 the leader's log starts there"
+            ),
             Self::IsrProposed {
                 partition,
                 proposal,

@@ -208,6 +208,16 @@ impl CheckpointState {
     /// A log is gone. Its lines must go at once: what is made under its name next would be opened
     /// by them after a crash.
     pub(crate) fn note_deleted(&mut self) {
+        self.hurry();
+    }
+
+    /// A log was cut. The next start would take what was cut for lost if it found a recovery point
+    /// or a high watermark above the log's end.
+    pub(crate) fn note_truncated(&mut self) {
+        self.hurry();
+    }
+
+    fn hurry(&mut self) {
         for pace in [
             &mut self.recovery_points,
             &mut self.high_watermarks,

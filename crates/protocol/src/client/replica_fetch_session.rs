@@ -128,6 +128,12 @@ impl ReplicaFetchSession {
         }
     }
 
+    /// The partitions that are wanted, by rising topic id and number.
+    pub fn wanted(&self) -> impl Iterator<Item = TopicIdPartition> {
+        let wanted = self.entries.iter().filter(|(_, it)| it.wanted.is_some());
+        wanted.map(|(id, _)| *id)
+    }
+
     /// Where the leader was last asked for `partition`; `None` when it was not.
     #[must_use]
     pub fn sent(&self, partition: TopicIdPartition) -> Option<ReplicaPosition> {

@@ -20,6 +20,7 @@ impl<D: Disk> Shard<D> {
         }
         self.lifecycle.phase = Phase::Closing;
         self.lifecycle.to_apply.clear();
+        self.stop_following();
         for (dir, found) in std::mem::take(&mut self.lifecycle.found) {
             // No image has decided about it: it stays as it was found.
             self.note_not_opened(dir);

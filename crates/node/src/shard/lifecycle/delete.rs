@@ -193,6 +193,11 @@ impl<D: Disk> Shard<D> {
         }
     }
 
+    /// Has what was renamed out of the way removed at its time.
+    pub(crate) fn remove_later(&mut self, due: Mono, dir: LogDirNumber, removal: Removal<D>) {
+        self.remove_at(due, DelayedRemoval { dir, removal });
+    }
+
     /// Queues a removal for its time.
     pub(super) fn remove_at(&mut self, due: Mono, removal: DelayedRemoval<D>) {
         self.lifecycle.delayed_count += 1;

@@ -20,6 +20,7 @@ impl<D: Disk> Shard<D> {
             return;
         }
         self.isr_brokers_changed(now, &before, out);
+        self.follow_brokers_changed(&before);
         let deleted = deleted_topics(&before, &self.image, &update.changed);
         self.groups_topics_deleted(now, &deleted, out);
         if self.lifecycle.phase == Phase::Waiting {
