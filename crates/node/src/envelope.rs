@@ -4,7 +4,9 @@
 use core::net::{IpAddr, Ipv4Addr};
 
 use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
-use highwater_protocol::messages::{DefaultPrincipalData, EnvelopeRequest, EnvelopeResponse};
+use highwater_protocol::messages::{
+    DefaultPrincipalData, EnvelopeRequest, EnvelopeResponse, ResponseHeader,
+};
 use highwater_protocol::wire::{Message as _, Reader};
 use highwater_protocol::{
     ApiKey, ListenerKind, Request, RequestHeader, response_header_version, supported_versions,
@@ -152,14 +154,13 @@ pub(crate) fn open_answer(
     data: Option<Bytes>,
 ) -> Option<Bytes> {
     let mut body = data?;
-    if body.remaining() < 4 || body.get_i32() != correlation_id {
+    let mut r = Reader::new(&body);
+    let header_version = response_header_version(api_key, version);
+    let header = ResponseHeader::decode(&mut r, header_version).ok()?;
+    let size = body.len() - r.left();
+    body.advance(size);
+    if header.correlation_id != correlation_id {
         return None;
-    }
-    if response_header_version(api_key, version) == 1 {
-        let mut r = Reader::new(&body);
-        r.skip_tags().ok()?;
-        let header = body.len() - r.left();
-        body.advance(header);
     }
     Some(body)
 }

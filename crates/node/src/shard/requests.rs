@@ -115,17 +115,17 @@ impl<D: Disk> Shard<D> {
             Request::InitProducerId(request) => {
                 self.handle_init_producer_id(now, at, &caller, &request, out);
             }
-            Request::CreateTopics(request) => {
-                self.forward_create_topics(now, incoming.into(), request, out);
-            }
-            Request::DeleteTopics(request) => {
-                self.forward_delete_topics(now, incoming.into(), request, out);
-            }
+            request @ (Request::CreateTopics(_)
+            | Request::DeleteTopics(_)
+            | Request::DescribeQuorum(_)) => self.forward(now, &incoming, &request, out),
             Request::Produce(_)
             | Request::AlterPartition(_)
             | Request::BrokerRegistration(_)
             | Request::BrokerHeartbeat(_)
             | Request::AllocateProducerIds(_)
+            | Request::Envelope(_)
+            | Request::FetchSnapshot(_)
+            | Request::ControllerRegistration(_)
             | Request::AssignReplicasToDirs(_) => {
                 // No broker listener offers them, so `Connection` lets none through.
                 out.push(Effect::Answer {
@@ -181,7 +181,7 @@ impl<D: Disk> Shard<D> {
         let cx = self.describing(caller);
         let MetadataAnswer { response, missing } = describe::metadata(&cx, version, request);
         if !missing.is_empty() {
-            self.auto_create_topics(now, missing, out);
+            self.auto_create_topics(now, caller, missing, out);
         }
         if let Some(body) = push_answer(ticket, version, &response.into(), out)
             && keep

@@ -1,22 +1,23 @@
 use std::sync::Arc;
 
 use highwater_node::{Changed, PeerError};
+use highwater_protocol::Request;
 use highwater_protocol::messages::{
     ApiVersionsRequest, ApiVersionsResponse, CreateTopicsRequest, CreateTopicsResponse,
     DeleteTopicsRequest, DeleteTopicsResponse, DescribeClusterRequest, DescribeClusterResponse,
     DescribeConfigsRequest, DescribeConfigsResponse, DescribeTopicPartitionsRequest,
-    DescribeTopicPartitionsResponse, MetadataRequest, MetadataResponse,
+    DescribeTopicPartitionsResponse, EnvelopeResponse, MetadataRequest, MetadataResponse,
 };
 use highwater_protocol::messages::{
     create_topics_request::CreatableTopic,
     create_topics_response::CreatableTopicResult,
+    delete_topics_request::DeleteTopicState,
     delete_topics_response::DeletableTopicResult,
     describe_configs_request::DescribeConfigsResource,
     describe_topic_partitions_request::{Cursor, TopicRequest},
     metadata_request::MetadataRequestTopic,
 };
 use highwater_protocol::wire::Message as _;
-use highwater_protocol::{OutRequest, Response};
 use highwater_types::{ErrorCode, NodeId, PartitionIndex, TopicId};
 
 use crate::world::*;
@@ -91,7 +92,10 @@ fn trap_17_only_named_topics_are_made() {
         if version >= 4 {
             assert_eq!(world.sent.len(), sent);
         }
-        if let Some((_, _, OutRequest::CreateTopics(create))) = world.sent.first() {
+        if !world.sent.is_empty() {
+            let Request::CreateTopics(create) = world.forwarded(0) else {
+                panic!("another request")
+            };
             let names: Vec<&str> = create.topics.iter().map(|it| it.name.as_str()).collect();
             assert_eq!(names, ["new", "newer"]);
             assert!(create.topics.iter().all(|it| it.num_partitions == -1));
@@ -115,8 +119,8 @@ fn topics_that_are_made_on_the_side_are_bounded() {
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let answer: MetadataResponse = world.ask(4, named(&names));
     assert_eq!(answer.topics.len(), 1_500);
-    let Some((_, _, OutRequest::CreateTopics(create))) = world.sent.first() else {
-        panic!("nothing is made")
+    let Request::CreateTopics(create) = world.forwarded(0) else {
+        panic!("another request")
     };
     assert_eq!(create.topics.len(), 1_000);
 }
@@ -605,21 +609,19 @@ fn create(name: &str) -> CreateTopicsRequest {
 fn topics_are_made_by_the_controller_and_the_answer_waits_for_the_metadata() {
     let mut world = World::new(1, "");
     let id = topic_id("t");
-    let created = |error_code| -> Response {
-        CreateTopicsResponse {
-            topics: vec![CreatableTopicResult {
-                name: "t".to_owned(),
-                topic_id: id.uuid(),
-                error_code,
-                ..CreatableTopicResult::default()
-            }],
-            ..CreateTopicsResponse::default()
-        }
-        .into()
+    let created = |error_code| CreateTopicsResponse {
+        topics: vec![CreatableTopicResult {
+            name: "t".to_owned(),
+            topic_id: id.uuid(),
+            error_code,
+            ..CreatableTopicResult::default()
+        }],
+        ..CreateTopicsResponse::default()
     };
     for version in [2, 4, 5, 7] {
         let ticket = world.request(version, create("t"));
-        world.answer_send(0, Ok(created(ErrorCode::NONE)));
+        assert_eq!(world.forwarded(0), create("t").into());
+        world.answer_forwarded(0, created(ErrorCode::NONE));
         assert!(
             !world.is_answered(ticket),
             "the topic is not in the metadata yet"
@@ -632,18 +634,18 @@ fn topics_are_made_by_the_controller_and_the_answer_waits_for_the_metadata() {
     }
     // Held no longer than a second, and not at all when nothing was made.
     let ticket = world.request(7, create("t"));
-    world.answer_send(0, Ok(created(ErrorCode::NONE)));
+    world.answer_forwarded(0, created(ErrorCode::NONE));
     world.advance(1_000);
     world.body(ticket);
     let ticket = world.request(7, create("t"));
-    world.answer_send(0, Ok(created(ErrorCode::TOPIC_ALREADY_EXISTS)));
+    world.answer_forwarded(0, created(ErrorCode::TOPIC_ALREADY_EXISTS));
     assert!(world.is_answered(ticket));
     let validate = CreateTopicsRequest {
         validate_only: true,
         ..create("t")
     };
     let ticket = world.request(7, validate);
-    world.answer_send(0, Ok(created(ErrorCode::NONE)));
+    world.answer_forwarded(0, created(ErrorCode::NONE));
     assert!(world.is_answered(ticket));
 }
 
@@ -656,63 +658,127 @@ fn a_controller_that_does_not_answer_in_time() {
     let answer = CreateTopicsResponse::from_bytes(&body, 7).expect("an answer");
     assert_eq!(answer.topics[0].name, "t");
     assert_eq!(answer.topics[0].error_code, ErrorCode::REQUEST_TIMED_OUT);
+}
+
+#[test]
+fn a_request_is_sent_again_until_somebody_is_the_controller() {
+    let mut world = World::new(1, "");
     let request = DeleteTopicsRequest {
         topic_names: vec!["a".to_owned(), "b".to_owned()],
+        timeout_ms: 1_000,
         ..DeleteTopicsRequest::default()
     };
-    let ticket = world.request(3, request);
-    let Some((_, _, OutRequest::DeleteTopics(sent))) = world.sent.last() else {
-        panic!()
-    };
-    assert_eq!(
-        sent.topics.len(),
-        2,
-        "names become what the newest version has"
-    );
-    assert!(sent.topic_names.is_empty());
+    let ticket = world.request(3, request.clone());
     world.answer_send(0, Err(PeerError::Disconnected));
+    assert!(world.sent.is_empty(), "not at once");
+    world.advance(50);
+    world.refuse_forwarded(0, ErrorCode::NOT_CONTROLLER);
+    world.advance(50);
+    assert_eq!(world.forwarded(0), request.clone().into());
+    let row = |name: &str| DeletableTopicResult {
+        name: Some(name.to_owned()),
+        error_code: ErrorCode::UNKNOWN_TOPIC_OR_PARTITION,
+        ..DeletableTopicResult::default()
+    };
+    let response = DeleteTopicsResponse {
+        responses: vec![row("a"), row("b")],
+        ..DeleteTopicsResponse::default()
+    };
+    world.answer_forwarded(0, response.clone());
+    let body = world.body(ticket);
+    assert_eq!(DeleteTopicsResponse::from_bytes(&body, 3), Ok(response));
+    // For as long as the client waits, and half a second.
+    let ticket = world.request(3, request);
+    for _ in 0..29 {
+        world.answer_send(0, Err(PeerError::Disconnected));
+        world.advance(50);
+    }
+    world.answer_send(0, Err(PeerError::Disconnected));
+    world.advance(50);
+    assert!(world.sent.is_empty());
     let body = world.body(ticket);
     let answer = DeleteTopicsResponse::from_bytes(&body, 3).expect("an answer");
-    assert!(
-        answer
-            .responses
-            .iter()
-            .all(|it| it.error_code == ErrorCode::REQUEST_TIMED_OUT)
-    );
+    let late = ErrorCode::REQUEST_TIMED_OUT;
+    assert!(answer.responses.iter().all(|it| it.error_code == late));
     assert_eq!(answer.responses.len(), 2);
 }
 
 #[test]
-fn a_deletion_is_answered_once_the_topic_is_gone() {
+fn what_goes_wrong_between_broker_and_controller_is_no_fault_of_the_client() {
     let mut world = World::new(1, "");
-    let id = world.topic("t", 1);
-    let request = DeleteTopicsRequest {
-        topic_names: vec!["t".to_owned()],
-        timeout_ms: 1_000,
-        ..DeleteTopicsRequest::default()
+    for code in [
+        ErrorCode::CLUSTER_AUTHORIZATION_FAILED,
+        ErrorCode::PRINCIPAL_DESERIALIZATION_FAILURE,
+        ErrorCode::INVALID_REQUEST,
+    ] {
+        let ticket = world.request(7, create("t"));
+        world.refuse_forwarded(0, code);
+        let body = world.body(ticket);
+        let answer = CreateTopicsResponse::from_bytes(&body, 7).expect("an answer");
+        assert_eq!(answer.topics[0].error_code, ErrorCode::UNKNOWN_SERVER_ERROR);
+    }
+    // The answer to another request.
+    let ticket = world.request(7, create("t"));
+    let data = [0, 0, 0, 1, 0, 0, 0, 0, 0, 1, 0];
+    let other = EnvelopeResponse {
+        response_data: Some(data.to_vec().into()),
+        error_code: ErrorCode::NONE,
     };
-    let ticket = world.request(1, request);
-    let response = DeleteTopicsResponse {
-        responses: vec![DeletableTopicResult {
-            name: Some("t".to_owned()),
-            topic_id: id.uuid(),
-            ..DeletableTopicResult::default()
-        }],
-        ..DeleteTopicsResponse::default()
-    };
-    world.answer_send(0, Ok(response.into()));
-    assert!(!world.is_answered(ticket));
-    world.remove_topic("t");
+    world.answer_send(0, Ok(other.into()));
     let body = world.body(ticket);
-    let answer = DeleteTopicsResponse::from_bytes(&body, 1).expect("an answer");
-    assert_eq!(answer.responses[0].error_code, ErrorCode::NONE);
+    let answer = CreateTopicsResponse::from_bytes(&body, 7).expect("an answer");
+    assert_eq!(answer.topics[0].error_code, ErrorCode::UNKNOWN_SERVER_ERROR);
+    // A controller of another release: the client asks anew which versions there are.
+    let ticket = world.request(7, create("t"));
+    world.refuse_forwarded(0, ErrorCode::UNSUPPORTED_VERSION);
+    let answer = world.answers.remove(&ticket).expect("an answer");
+    assert!(answer.then_close && answer.pieces.is_none());
+}
+
+#[test]
+fn a_deletion_is_answered_once_the_topic_is_gone() {
+    for version in [1, 3, 6] {
+        let mut world = World::new(1, "");
+        let id = world.topic("t", 1);
+        let named = DeleteTopicState {
+            name: Some("t".to_owned()),
+            ..DeleteTopicState::default()
+        };
+        let request = DeleteTopicsRequest {
+            topic_names: if version < 6 {
+                vec!["t".to_owned()]
+            } else {
+                vec![]
+            },
+            topics: if version < 6 { vec![] } else { vec![named] },
+            timeout_ms: 1_000,
+        };
+        let ticket = world.request(version, request);
+        let response = DeleteTopicsResponse {
+            responses: vec![DeletableTopicResult {
+                name: Some("t".to_owned()),
+                topic_id: id.uuid(),
+                ..DeletableTopicResult::default()
+            }],
+            ..DeleteTopicsResponse::default()
+        };
+        world.answer_forwarded(0, response);
+        assert!(!world.is_answered(ticket));
+        world.remove_topic("t");
+        let body = world.body(ticket);
+        let answer = DeleteTopicsResponse::from_bytes(&body, version).expect("an answer");
+        assert_eq!(answer.responses[0].error_code, ErrorCode::NONE);
+    }
 }
 
 #[test]
 fn a_closed_connection_leaves_nothing_behind() {
     let mut world = World::new(1, "");
     world.request(7, create("t"));
+    world.request(7, create("u"));
+    world.answer_send(1, Err(PeerError::Disconnected));
     world.step(0, highwater_node::Input::Closed(highwater_node::ConnId(1)));
     world.answer_send(0, Err(PeerError::TimedOut));
+    world.advance(60_000);
     assert!(world.answers.is_empty());
 }

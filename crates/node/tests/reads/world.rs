@@ -14,17 +14,22 @@ use highwater_node::{
     Machine as _, MachineId, Part, PeerError, Piece, Shard, ShardDir, ShardParams, Ticket, Token,
     owner_shard, run_job,
 };
-use highwater_protocol::messages::{FetchRequest, FetchResponse, ProduceRequest, ProduceResponse};
+use highwater_protocol::messages::{
+    EnvelopeResponse, FetchRequest, FetchResponse, ProduceRequest, ProduceResponse,
+};
 use highwater_protocol::messages::{
     fetch_request::{FetchPartition, FetchTopic},
     fetch_response::PartitionData,
     produce_request::{PartitionProduceData, TopicProduceData},
 };
-use highwater_protocol::wire::Message;
-use highwater_protocol::{FetchView, ListenerKind, OutRequest, ProduceView, Request, Response};
+use highwater_protocol::wire::{Message, Writer};
+use highwater_protocol::{
+    ApiKey, FetchView, ListenerKind, OutRequest, ProduceView, Request, RequestHeader, Response,
+    response_header_version,
+};
 use highwater_records::{BatchBuilder, BatchOptions};
 use highwater_types::{
-    BrokerEpoch, DirectoryId, LeaderEpoch, Millis, Mono, NodeId, Now, PartitionEpoch,
+    BrokerEpoch, DirectoryId, ErrorCode, LeaderEpoch, Millis, Mono, NodeId, Now, PartitionEpoch,
     PartitionIndex, TopicId, TopicIdPartition, TopicName, TopicPartition, Uuid, WallMs,
 };
 
@@ -389,13 +394,14 @@ impl World {
             conn: ConnId(conn),
             seq: self.next_seq,
         };
+        let request = request.into();
         let incoming = Incoming {
             ticket,
             caller: Self::caller(),
             client_id: Some(Arc::from("test")),
             version,
-            raw: Bytes::new(),
-            request: request.into(),
+            raw: frame(version, &request),
+            request,
         };
         self.step(shard, Input::Request(incoming));
         ticket
@@ -448,6 +454,49 @@ impl World {
     pub(crate) fn answer_send(&mut self, at: usize, result: Result<Response, PeerError>) {
         let (shard, token, _) = self.sent.remove(at);
         self.step(shard, Input::PeerAnswer { token, result });
+    }
+
+    /// The request in the envelope that was sent.
+    pub(crate) fn forwarded(&self, at: usize) -> Request {
+        self.opened(at).1
+    }
+
+    fn opened(&self, at: usize) -> (RequestHeader, Request) {
+        let Some((_, _, OutRequest::Envelope(envelope))) = self.sent.get(at) else {
+            panic!("{:?}", self.sent)
+        };
+        let principal = envelope.request_principal.as_deref();
+        assert_eq!(principal, Some(&b"\0\0\x05User\x0aANONYMOUS\0\0"[..]));
+        let mut body = envelope.request_data.clone();
+        let header = RequestHeader::decode(&mut body).expect("a header");
+        let api = ApiKey::from_raw(header.api_key).expect("known");
+        let request = Request::decode(api, header.version, body).expect("a request");
+        (header, request)
+    }
+
+    /// Answers the request in an envelope as a controller does.
+    pub(crate) fn answer_forwarded(&mut self, at: usize, response: impl Into<Response>) {
+        let (header, request) = self.opened(at);
+        let body = response.into().encode(header.version).expect("legal");
+        let mut data = header.correlation_id.to_be_bytes().to_vec();
+        if response_header_version(request.api_key(), header.version) == 1 {
+            data.push(0);
+        }
+        data.extend_from_slice(&body);
+        let envelope = EnvelopeResponse {
+            response_data: Some(data.into()),
+            error_code: ErrorCode::NONE,
+        };
+        self.answer_send(at, Ok(envelope.into()));
+    }
+
+    /// Says that the request in an envelope could not be served.
+    pub(crate) fn refuse_forwarded(&mut self, at: usize, error_code: ErrorCode) {
+        let envelope = EnvelopeResponse {
+            response_data: None,
+            error_code,
+        };
+        self.answer_send(at, Ok(envelope.into()));
     }
 
     /// Appends a batch of `records` records of `bytes` bytes each, at the time of `now`.
@@ -523,6 +572,20 @@ impl World {
         let ticket = self.fetch(version, request);
         self.fetched(ticket, version)
     }
+}
+
+/// A request as its client sends it.
+fn frame(version: i16, request: &Request) -> Bytes {
+    let header = RequestHeader {
+        api_key: request.api_key().raw(),
+        version,
+        correlation_id: 4711,
+        client_id: Some("test".to_owned()),
+    };
+    let mut w = Writer::new();
+    header.encode(&mut w).expect("short");
+    w.put(&request.encode(version).expect("legal"));
+    w.into_bytes()
 }
 
 /// An answer on its way to its type.

@@ -3,15 +3,16 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
 use highwater_disk::{Blocking, Disk as _, MemDisk};
 use highwater_metadata::config::{BrokerConfig, parse_properties};
 use highwater_node::{
-    BootError, Caller, Channel, ConnId, ConnOutput, Connection, Control, Effect, FormatOptions,
-    FormatVoters, Input, Job, Loopback, Machine as _, MachineId, Node, NodeConfig, Part, PeerError,
-    Piece, Shard, Token, Work, boot, format, run_job,
+    Authorizer, BootError, Caller, Channel, ConnId, ConnOutput, Connection, Control, Effect,
+    FormatOptions, FormatVoters, Input, Job, Loopback, Machine as _, MachineId, Node, NodeConfig,
+    Part, PeerError, Piece, Shard, Token, Work, boot, format, run_job,
 };
 use highwater_protocol::wire::Writer;
 use highwater_protocol::{
@@ -162,6 +163,12 @@ impl Host {
             heartbeats: 0,
             lose_assignments: 0,
         })
+    }
+
+    /// The same with a controller that asks another authorizer.
+    pub(crate) fn authorized_by(self, authorizer: Arc<dyn Authorizer>) -> Self {
+        let control = self.control.with_authorizer(authorizer);
+        Self { control, ..self }
     }
 
     /// Starts, and runs until clients are served.

@@ -6,6 +6,7 @@ mod crash;
 mod damage;
 mod directories;
 mod ends;
+mod envelopes;
 mod first_start;
 mod groups;
 mod host;
