@@ -24,6 +24,8 @@ use crate::node::start_machine;
 use crate::quiet::Quiet;
 use crate::settings::SocketSettings;
 
+mod peers;
+
 type Answers = Arc<Mutex<Box<dyn FnMut() -> Answer<FileFile> + Send>>>;
 
 /// Answers every request with what the test's closure makes.
