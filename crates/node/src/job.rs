@@ -10,7 +10,7 @@ use highwater_log::{
 };
 use highwater_records::{BatchError, Compressor, Validated, ValidationRules, recompress, validate};
 
-use crate::control::{SnapshotWritten, WriteSnapshot};
+use crate::control::{InstallSnapshot, SnapshotLoaded, SnapshotWritten, WriteSnapshot};
 use crate::journal::{Happening, JournalEntry};
 use crate::shard::groups::{GroupsRead, ReadGroups};
 use crate::shard::lifecycle::Removal;
@@ -50,6 +50,8 @@ pub enum Work<D: Disk> {
     ReadGroups(ReadGroups<D>),
     /// Writes a metadata snapshot.
     WriteSnapshot(Box<WriteSnapshot<D>>),
+    /// Loads a metadata snapshot that was fetched.
+    InstallSnapshot(Box<InstallSnapshot<D>>),
 }
 
 /// What a [`Job`] brought. Each kind of work has its kind of result.
@@ -73,6 +75,8 @@ pub enum JobResult<D: Disk> {
     GroupsRead(GroupsRead),
     /// Of [`Work::WriteSnapshot`].
     SnapshotWritten(SnapshotWritten),
+    /// Of [`Work::InstallSnapshot`].
+    SnapshotLoaded(Box<SnapshotLoaded>),
 }
 
 /// What opening a log brought.
@@ -133,6 +137,7 @@ impl<D: Disk> Job<D> {
             Work::TimeLookups(lookups) => JobResult::TimesFound(lookups.run(b)),
             Work::ReadGroups(read) => JobResult::GroupsRead(read.run(b)),
             Work::WriteSnapshot(write) => JobResult::SnapshotWritten(write.run(b)),
+            Work::InstallSnapshot(install) => JobResult::SnapshotLoaded(Box::new(install.run(b))),
         }
     }
 }

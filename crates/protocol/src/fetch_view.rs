@@ -162,6 +162,12 @@ impl FetchView {
         Millis::from_wire(self.head.max_wait_ms)
     }
 
+    /// The same as it was sent: it may be negative.
+    #[must_use]
+    pub const fn max_wait_ms(&self) -> i32 {
+        self.head.max_wait_ms
+    }
+
     /// Bytes of records that end the wait.
     #[must_use]
     pub const fn min_bytes(&self) -> i32 {

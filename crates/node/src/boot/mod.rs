@@ -4,7 +4,7 @@ mod identity;
 mod inventory;
 mod metadata;
 
-pub(crate) use metadata::OpenMetadata;
+pub(crate) use metadata::{OpenMetadata, OpenRole, voter_set};
 
 use std::sync::Arc;
 
@@ -89,7 +89,7 @@ pub fn boot<D: Disk>(
     let shards = (0..config.shards())
         .map(|number| {
             let seed = next_seed(&mut random);
-            found.shard(&config, metadata.kraft_version, number, seed)
+            found.shard(&config, metadata.log.kraft_version, number, seed)
         })
         .collect();
     let cluster_id: Arc<str> = identity.cluster_id.as_str().into();
@@ -122,7 +122,7 @@ fn refuse_lost_metadata<D: Disk>(
     let mut logs = dirs.iter().zip(inventories);
     let found = logs.find_map(|(dir, inventory)| Some((dir, inventory.any_log()?)));
     match found {
-        Some((dir, log)) if metadata.bootstrap.is_some() => Err(BootError(format!(
+        Some((dir, log)) if metadata.is_new() => Err(BootError(format!(
             "the metadata log is as new, but there are logs of partitions ({}): the metadata \
              that knew them are lost; restore {METADATA_DIR} from another copy, or move those \
              logs away",

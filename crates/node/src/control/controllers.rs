@@ -1,15 +1,13 @@
-//! Registrations of controllers: what the active one decides, and how this node makes itself known
-//! to it, over the wire also when both are one (KIP-919).
+//! How a controller makes itself known to the active one, over the wire also when both are one
+//! (KIP-919).
 
 use highwater_disk::Disk;
 use highwater_metadata::controller::CONTROLLERS_SINCE;
-use highwater_metadata::image::{
-    BrokerEndpoint, ControllerImage, FeatureRange, supported_features,
-};
+use highwater_metadata::image::{BrokerEndpoint, supported_features};
 use highwater_protocol::Response;
+use highwater_protocol::messages::ControllerRegistrationRequest;
 use highwater_protocol::messages::controller_registration_request::{Feature, Listener};
-use highwater_protocol::messages::{ControllerRegistrationRequest, ControllerRegistrationResponse};
-use highwater_types::{ErrorCode, Millis, Mono, NodeId, Now, Uuid};
+use highwater_types::{Millis, Mono, Now, Uuid};
 
 use super::{Control, Effects};
 use crate::machine::{Channel, Effect, PeerError, Token};
@@ -19,10 +17,10 @@ const RETRY_MIN: Millis = Millis::new(100);
 const RETRY_MAX: Millis = Millis::new(10_000);
 
 /// This controller's own registration.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct OwnRegistration {
     /// One life of this controller.
-    pub(super) incarnation: Uuid,
+    incarnation: Uuid,
     /// The request that is out.
     waiting: Option<Token>,
     /// After a failure: not before.
@@ -31,6 +29,15 @@ pub(super) struct OwnRegistration {
 }
 
 impl OwnRegistration {
+    pub(super) const fn new(incarnation: Uuid) -> Self {
+        Self {
+            incarnation,
+            waiting: None,
+            retry_at: None,
+            failures: 0,
+        }
+    }
+
     /// When there is something to do again.
     pub(super) fn next_deadline(&self) -> Option<Mono> {
         self.retry_at.filter(|_| self.waiting.is_none())
@@ -40,6 +47,9 @@ impl OwnRegistration {
 impl<D: Disk> Control<D> {
     /// Registers this controller, unless the committed metadata know its present life.
     pub(super) fn register_as_controller(&mut self, now: Now, out: &mut Effects<D>) {
+        if !self.config.roles.controller {
+            return;
+        }
         let own = &self.own_registration;
         let image = self.committed.settled_image();
         let known = image.controllers.get(&self.config.node_id);
@@ -49,7 +59,7 @@ impl<D: Disk> Control<D> {
             return;
         }
         let waits = own.waiting.is_some() || own.retry_at.is_some_and(|at| at > now.mono);
-        if waits || !self.config.roles.controller {
+        if waits {
             return;
         }
         let token = self.new_token();
@@ -111,52 +121,5 @@ impl<D: Disk> Control<D> {
         self.warnings
             .push(format!("this controller is not registered yet: {why}"));
         true
-    }
-
-    /// Serves ControllerRegistration.
-    pub(super) fn register_controller(
-        &mut self,
-        now: Now,
-        request: ControllerRegistrationRequest,
-    ) -> ControllerRegistrationResponse {
-        let kraft_version = self.kraft_version;
-        let request = controller(request);
-        let image = self.latest.image();
-        let decision = self
-            .controller
-            .register_controller(image, &request, kraft_version);
-        let (error_code, error_message) = match decision {
-            Ok(decision) => match self.commit(now, decision) {
-                Ok(()) => (ErrorCode::NONE, None),
-                Err(code) => (code, None),
-            },
-            Err(why) => (why.code, why.message),
-        };
-        ControllerRegistrationResponse {
-            throttle_time_ms: 0,
-            error_code,
-            error_message,
-        }
-    }
-}
-
-fn controller(request: ControllerRegistrationRequest) -> ControllerImage {
-    let endpoints = request.listeners.into_iter().map(|it| BrokerEndpoint {
-        name: it.name,
-        host: it.host,
-        port: it.port,
-        security_protocol: it.security_protocol,
-    });
-    let features = request.features.into_iter().map(|it| FeatureRange {
-        name: it.name,
-        min: it.min_supported_version,
-        max: it.max_supported_version,
-    });
-    ControllerImage {
-        id: NodeId::new(request.controller_id),
-        incarnation: request.incarnation_id,
-        zk_migration_ready: request.zk_migration_ready,
-        endpoints: endpoints.collect(),
-        features: features.collect(),
     }
 }

@@ -23,6 +23,13 @@ pub(crate) fn snapshot_path(id: OffsetAndEpoch) -> PathBuf {
     PathBuf::from(METADATA_DIR).join(name)
 }
 
+/// A snapshot that is not whole yet. A start removes what it finds of these.
+pub(crate) fn unfinished_snapshot_path(id: OffsetAndEpoch) -> PathBuf {
+    let mut path = snapshot_path(id).into_os_string();
+    path.push(".part");
+    path.into()
+}
+
 /// What a snapshot with this file name contains up to.
 pub(crate) fn parse_snapshot_name(name: &str) -> Option<OffsetAndEpoch> {
     let (offset, epoch) = name.strip_suffix(".checkpoint")?.split_once('-')?;

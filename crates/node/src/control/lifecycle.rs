@@ -11,14 +11,19 @@ use highwater_protocol::messages::{
     BrokerRegistrationResponse,
 };
 use highwater_protocol::{ListenerKind, OutRequest, Response};
-use highwater_types::{BrokerEpoch, Millis, Mono, Now, Uuid};
+use highwater_types::{BrokerEpoch, ErrorCode, Millis, Mono, Now, Uuid};
 
 use super::{Control, Effects};
 use crate::journal::{JournalEntry, Level};
-use crate::machine::{Channel, Effect, Peer, PeerError, Token};
+use crate::machine::{Channel, Effect, PeerError, Token};
 
 /// How soon a broker asks again while it waits for something that is about to happen.
 const SOON: Millis = Millis::new(10);
+/// The pause after a controller could not be asked: this long at first, twice as long each time, up
+/// to the heartbeat interval.
+const PAUSE_MIN: Millis = Millis::new(50);
+/// How long a stopping broker looks for a controller that could take its partitions over.
+const CONTROLLER_GONE_MAX: Millis = Millis::new(3000);
 /// Longest that a stopping broker waits for its partitions to be handed over.
 const CONTROLLED_SHUTDOWN_MAX: Millis = Millis::new(30_000);
 
@@ -26,10 +31,11 @@ const CONTROLLED_SHUTDOWN_MAX: Millis = Millis::new(30_000);
 ///
 /// Legal transitions: `Starting` -> `Registering` -> `CatchingUp` -> `LoadingLogs` -> `Unfencing`
 /// -> `Running`; each of these -> `ShuttingDown` (once registered) or `Closing`; `ShuttingDown` ->
-/// `Closing` -> `Marking` -> `Stopped`.
+/// `Closing` -> `Marking` -> `Stopped`. A node without the broker's role goes from `Starting` to
+/// `Running`, and from there to `Closing`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Phase {
-    /// Nothing of this epoch is committed yet.
+    /// Nothing of this epoch is committed yet, or the controller is not known yet.
     Starting,
     /// The registration is not answered yet.
     Registering,
@@ -39,7 +45,7 @@ pub(crate) enum Phase {
     LoadingLogs,
     /// All logs are open; the broker wants to serve.
     Unfencing,
-    /// The broker serves.
+    /// The node serves.
     Running,
     /// The broker hands over what it leads.
     ShuttingDown,
@@ -51,7 +57,7 @@ pub(crate) enum Phase {
     Stopped,
 }
 
-/// The broker's own state with its controller.
+/// The broker's own state with its controller. Without the broker's role only its phase moves.
 #[derive(Debug)]
 pub(crate) struct BrokerLifecycle {
     pub(crate) phase: Phase,
@@ -69,7 +75,15 @@ pub(crate) struct BrokerLifecycle {
     registered_by: Option<Mono>,
     /// When a controlled shutdown ends, done or not.
     shutdown_by: Option<Mono>,
+    /// Since when no controller answers.
+    unanswered_since: Option<Mono>,
+    /// How many requests in a row were in vain.
+    failures: u32,
+    /// Whether the node has the broker's role.
+    is_broker: bool,
     heartbeat_interval: Millis,
+    /// `broker.session.timeout.ms`: an answer that comes later is of no use.
+    request_timeout: Millis,
     registration_timeout: Millis,
     /// Shards that have not opened their logs yet.
     pub(crate) loading: BTreeSet<u16>,
@@ -93,7 +107,11 @@ impl BrokerLifecycle {
             next_request: Mono::START,
             registered_by: None,
             shutdown_by: None,
+            unanswered_since: None,
+            failures: 0,
+            is_broker: config.roles.broker,
             heartbeat_interval: millis("broker.heartbeat.interval.ms"),
+            request_timeout: millis("broker.session.timeout.ms"),
             registration_timeout: millis("initial.broker.registration.timeout.ms"),
             loading: (0..config.shards()).collect(),
             served: false,
@@ -102,18 +120,41 @@ impl BrokerLifecycle {
 
     /// When the broker wants to do something by itself.
     pub(crate) fn next_deadline(&self) -> Option<Mono> {
-        let asks = (Phase::Registering..=Phase::ShuttingDown).contains(&self.phase);
+        let asks =
+            self.is_broker && (Phase::Registering..=Phase::ShuttingDown).contains(&self.phase);
         let request = (asks && self.waiting.is_none()).then_some(self.next_request);
         let shutdown = self
             .shutdown_by
             .filter(|_| self.phase == Phase::ShuttingDown);
-        request.into_iter().chain(shutdown).min()
+        let registered = self.registered_by.filter(|_| self.is_unregistered());
+        [request, shutdown, registered].into_iter().flatten().min()
+    }
+
+    /// Whether a registration is still to succeed.
+    fn is_unregistered(&self) -> bool {
+        self.is_broker && self.phase <= Phase::Registering
+    }
+
+    /// A request was in vain: how long to wait with the next.
+    fn pause(&mut self) -> Millis {
+        let doubled = PAUSE_MIN.as_u64() << self.failures.min(10);
+        self.failures = self.failures.saturating_add(1);
+        Millis::new(doubled).min(self.heartbeat_interval)
     }
 }
 
 impl<D: Disk> Control<D> {
+    /// The node starts: from now on its broker has so long to be registered.
+    pub(super) fn lifecycle_begin(&mut self, now: Now) {
+        self.broker.registered_by = Some(now.mono.plus(self.broker.registration_timeout));
+    }
+
     /// Sends what is due: one request at a time.
     pub(super) fn lifecycle_tick(&mut self, now: Now, out: &mut Effects<D>) {
+        self.give_up_registering(now, out);
+        if !self.broker.is_broker {
+            return;
+        }
         let broker = &self.broker;
         if broker.phase == Phase::ShuttingDown
             && broker.shutdown_by.is_some_and(|at| at <= now.mono)
@@ -137,13 +178,22 @@ impl<D: Disk> Control<D> {
         }
     }
 
-    /// The metadata log of this epoch has committed something: the broker may register.
-    pub(super) fn lifecycle_leader_ready(&mut self, now: Now, out: &mut Effects<D>) {
-        if self.broker.phase == Phase::Starting {
-            self.broker.phase = Phase::Registering;
-            self.broker.registered_by = Some(now.mono.plus(self.broker.registration_timeout));
-            self.broker.next_request = now.mono;
+    /// The active controller is known, and able to commit where it is this node: the broker may
+    /// register, or go on at once with what it could not ask for.
+    pub(super) fn lifecycle_controller_known(&mut self, now: Now, out: &mut Effects<D>) {
+        let first = self.broker.phase == Phase::Starting;
+        if first && self.config.roles.controller {
             out.push(Effect::Serving(ListenerKind::Controller));
+        }
+        if first && !self.broker.is_broker {
+            self.broker.phase = Phase::Running;
+            return;
+        }
+        if first {
+            self.broker.phase = Phase::Registering;
+        }
+        if first || self.broker.failures > 0 {
+            self.broker.next_request = now.mono;
             self.lifecycle_tick(now, out);
         }
     }
@@ -175,6 +225,7 @@ impl<D: Disk> Control<D> {
     /// The process was asked to stop.
     pub(super) fn lifecycle_stop(&mut self, now: Now, out: &mut Effects<D>) {
         let hands_over = self.config.broker.boolean("controlled.shutdown.enable")
+            && self.broker.is_broker
             && self.broker.phase >= Phase::CatchingUp
             && self.failure.is_none();
         match self.broker.phase {
@@ -182,6 +233,7 @@ impl<D: Disk> Control<D> {
             _ if hands_over => {
                 self.broker.phase = Phase::ShuttingDown;
                 self.broker.shutdown_by = Some(now.mono.plus(CONTROLLED_SHUTDOWN_MAX));
+                self.broker.unanswered_since = None;
                 self.hurry(now, Millis::ZERO);
                 self.lifecycle_tick(now, out);
             }
@@ -244,28 +296,11 @@ impl<D: Disk> Control<D> {
             channel: Channel::Lifecycle,
             token,
             request,
-            deadline: now.mono.plus(self.controller.session_timeout),
+            deadline: now.mono.plus(self.broker.request_timeout),
         });
     }
 
-    /// The active controller: this node, as long as it is the only voter.
-    pub(super) fn to_controller(&self) -> Peer {
-        let (id, listener) = (self.config.node_id, ListenerKind::Controller);
-        let endpoint = crate::format::endpoints(&self.config, listener)
-            .into_iter()
-            .next();
-        endpoint.map_or_else(
-            || Peer::unknown(id, listener),
-            |it| Peer {
-                id,
-                host: it.host.into(),
-                port: it.port,
-                listener,
-            },
-        )
-    }
-
-    pub(super) fn handle_peer_answer(
+    pub(super) fn handle_lifecycle_answer(
         &mut self,
         now: Now,
         token: Token,
@@ -276,14 +311,41 @@ impl<D: Disk> Control<D> {
             return;
         }
         self.broker.waiting = None;
-        self.broker.next_request = now.mono.plus(self.broker.heartbeat_interval);
         match result {
-            Ok(Response::BrokerRegistration(answer)) => self.registered(now, &answer, out),
-            Ok(Response::BrokerHeartbeat(answer)) => self.heartbeat_answered(now, &answer, out),
-            Ok(_) => self.asked_in_vain("another answer than was asked for", out),
-            Err(why) => self.asked_in_vain(&why.to_string(), out),
+            Ok(response) if is_from_another(&response) => {
+                self.unanswered(now, "it is not the controller any more", out);
+            }
+            Ok(response) => {
+                self.broker.failures = 0;
+                self.broker.unanswered_since = None;
+                self.broker.next_request = now.mono.plus(self.broker.heartbeat_interval);
+                match response {
+                    Response::BrokerRegistration(answer) => self.registered(now, &answer, out),
+                    Response::BrokerHeartbeat(answer) => {
+                        self.heartbeat_answered(now, &answer, out);
+                    }
+                    _ => self.asked_in_vain("another answer than was asked for", out),
+                }
+            }
+            Err(why) => self.unanswered(now, &why.to_string(), out),
         }
         self.give_up_registering(now, out);
+    }
+
+    /// No controller answered. The next one may be known soon; while the broker stops, it does not
+    /// look for one for long.
+    fn unanswered(&mut self, now: Now, why: &str, out: &mut Effects<D>) {
+        if self.broker.failures == 0 {
+            self.asked_in_vain(why, out);
+        }
+        self.broker.next_request = now.mono.plus(self.broker.pause());
+        let since = *self.broker.unanswered_since.get_or_insert(now.mono);
+        let gone = now.mono.since(since) >= CONTROLLER_GONE_MAX;
+        if gone && self.broker.phase == Phase::ShuttingDown {
+            let text = "no controller is there to take over the partitions; stopping anyway";
+            out.push(Effect::Event(JournalEntry::text(Level::Warn, text)));
+            self.begin_close(out);
+        }
     }
 
     fn registered(&mut self, now: Now, answer: &BrokerRegistrationResponse, out: &mut Effects<D>) {
@@ -345,10 +407,29 @@ impl<D: Disk> Control<D> {
 
     fn give_up_registering(&mut self, now: Now, out: &mut Effects<D>) {
         let late = self.broker.registered_by.is_some_and(|at| at <= now.mono);
-        if late && self.broker.phase == Phase::Registering {
-            let text =
-                "the broker could not register within initial.broker.registration.timeout.ms";
-            self.fail(text.to_owned(), out);
+        if !late || !self.broker.is_unregistered() {
+            return;
         }
+        let text = if self.told_controller.is_some() {
+            "the broker could not register within initial.broker.registration.timeout.ms".to_owned()
+        } else {
+            let asked = self.config.controllers.iter();
+            let asked: Vec<_> = asked.map(|it| format!("{}:{}", it.host, it.port)).collect();
+            format!(
+                "no controller was found within initial.broker.registration.timeout.ms; asked at {}",
+                asked.join(", ")
+            )
+        };
+        self.fail(text, out);
     }
+}
+
+/// Whether an answer says that somebody else is the controller now.
+const fn is_from_another(response: &Response) -> bool {
+    let code = match response {
+        Response::BrokerRegistration(answer) => answer.error_code,
+        Response::BrokerHeartbeat(answer) => answer.error_code,
+        _ => return false,
+    };
+    matches!(code, ErrorCode::NOT_CONTROLLER)
 }

@@ -1,19 +1,22 @@
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use highwater_disk::Disk;
-use highwater_metadata::controller::Controller;
-use highwater_types::{BrokerEpoch, DirectoryId, Millis, Mono, Uuid};
+use highwater_metadata::MetadataDelta;
+use highwater_quorum::ReplicaKey;
+use highwater_types::{BrokerEpoch, DirectoryId, Mono, Uuid};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore as _, SeedableRng as _};
 
 use super::Control;
 use super::controllers::OwnRegistration;
+use super::leader::{Leader, LeaderParams};
 use super::lifecycle::BrokerLifecycle;
-use super::metadata_log::MetadataLog;
+use super::observer::{Observer, ObserverParams};
+use super::role::QuorumRole;
 use super::snapshots::Snapshots;
 use crate::authorizer::AllowAll;
-use crate::boot::OpenMetadata;
+use crate::boot::{OpenMetadata, OpenRole};
 use crate::config::NodeConfig;
 
 /// What the control machine is built from; all of it was read by `boot`.
@@ -38,63 +41,94 @@ pub(crate) struct ControlDir<D: Disk> {
 }
 
 impl<D: Disk> Control<D> {
-    /// A control machine that has not begun its epoch yet.
+    /// A control machine that has not begun its work yet.
     pub(crate) fn new(params: ControlParams<D>) -> Self {
-        let (config, metadata) = (params.config, params.metadata);
+        let config = params.config;
         let mut random = ChaCha8Rng::from_seed(params.seed);
-        let mut bytes = [0; 16];
-        random.fill_bytes(&mut bytes);
-        let incarnation = Uuid::from_random(bytes);
-        let broker = BrokerLifecycle::new(&config, incarnation, params.previous_epoch);
-        let mut controller = Controller::new(
-            Arc::clone(&params.cluster_id),
-            config.node_id,
-            Arc::clone(&config.broker),
+        let incarnation = random_uuid(&mut random);
+        let own_registration = OwnRegistration::new(random_uuid(&mut random));
+        let committed = params.metadata.replayed.clone();
+        let role = role(
+            &config,
+            &params.cluster_id,
+            &params.dirs,
+            params.metadata,
+            random,
         );
-        controller.old_rule = config.old_rule;
-        let mut log = MetadataLog::new(metadata.log, metadata.leader);
-        log.bytes_since_snapshot = metadata.bytes_since_snapshot;
         Self {
             cluster_id: params.cluster_id,
             dirs: params.dirs,
-            log: Some(log),
-            kraft_version: metadata.kraft_version,
-            voters: metadata.voters,
-            bootstrap: metadata.bootstrap,
-            committed: metadata.replayed.clone(),
-            latest: metadata.replayed,
+            role,
+            committed,
             image: Arc::default(),
             published: false,
-            controller,
-            authorizer: Arc::new(AllowAll),
-            broker,
-            own_registration: OwnRegistration::default(),
-            snapshots: Snapshots::new(&config, metadata.snapshots),
-            random,
+            reloaded: false,
+            told_controller: None,
+            broker: BrokerLifecycle::new(&config, incarnation, params.previous_epoch),
+            own_registration,
+            snapshots: Snapshots::new(&config),
             tokens_used: 0,
-            jobs: std::collections::BTreeMap::new(),
+            jobs: BTreeMap::new(),
             removals: Vec::new(),
             closing_shards: BTreeSet::new(),
             unclean: BTreeSet::new(),
             locks: params.locks,
             started: false,
             failure: None,
-            last_append: Mono::START,
-            noop_interval: noop_interval(&config),
             stepped: Mono::START,
             wanted: None,
-            stalled: false,
             warnings: Vec::new(),
             config,
         }
     }
 }
 
-/// How often an idle log gets a NoOp record. They let others see that the high watermark moves; a
-/// lone voter has no others, so it writes them far less often than `metadata.max.idle.interval.ms`
-/// says: each costs a flush.
-fn noop_interval(config: &NodeConfig) -> Option<Millis> {
-    let asked = config.broker.count("metadata.max.idle.interval.ms");
-    let least = config.broker.count("metadata.noop.min.interval.ms");
-    (asked > 0).then(|| Millis::new(asked.max(least)))
+fn role<D: Disk>(
+    config: &NodeConfig,
+    cluster_id: &Arc<str>,
+    dirs: &[ControlDir<D>],
+    metadata: OpenMetadata<D>,
+    random: ChaCha8Rng,
+) -> QuorumRole<D> {
+    let OpenMetadata {
+        log,
+        replayed,
+        role,
+    } = metadata;
+    match role {
+        OpenRole::Leader { state, bootstrap } => {
+            let latest: MetadataDelta = replayed;
+            QuorumRole::Leader(Box::new(Leader::new(LeaderParams {
+                config: config.clone(),
+                cluster_id: Arc::clone(cluster_id),
+                log,
+                state,
+                latest,
+                bootstrap,
+                authorizer: Arc::new(AllowAll),
+                random,
+            })))
+        }
+        OpenRole::Observer { state, stored } => {
+            let dir = dirs.get(config.metadata_dir);
+            let key = ReplicaKey {
+                id: config.node_id,
+                directory_id: dir.map_or(DirectoryId::ZERO, |dir| dir.id),
+            };
+            QuorumRole::Observer(Box::new(Observer::new(ObserverParams {
+                config,
+                cluster_id,
+                log,
+                state,
+                key,
+                stored,
+            })))
+        }
+    }
+}
+
+fn random_uuid(random: &mut ChaCha8Rng) -> Uuid {
+    let mut bytes = [0; 16];
+    random.fill_bytes(&mut bytes);
+    Uuid::from_random(bytes)
 }

@@ -7,8 +7,9 @@ use highwater_metadata::{MetadataImage, SnapshotControl, snapshot_records, write
 use highwater_types::{Millis, Mono, Now, Offset, OffsetAndEpoch, WallMs};
 
 use super::files::snapshot_path;
+use super::jobs::JobKind;
 use super::lifecycle::Phase;
-use super::{Control, Effects, JobKind};
+use super::{Control, Effects};
 use crate::job::Work;
 use crate::journal::{JournalEntry, Level};
 use crate::machine::Effect;
@@ -25,11 +26,9 @@ pub(crate) struct SnapshotFile {
     pub(crate) timestamp: WallMs,
 }
 
-/// The snapshots on disk, and when the next is due.
+/// When the next snapshot is due, and how long old ones stay.
 #[derive(Debug)]
 pub(crate) struct Snapshots {
-    /// By rising end.
-    pub(crate) files: Vec<SnapshotFile>,
     bytes_between_max: u64,
     /// `None`: never by time.
     interval: Option<Millis>,
@@ -75,7 +74,7 @@ impl<D: Disk> WriteSnapshot<D> {
 }
 
 impl Snapshots {
-    pub(crate) fn new(config: &crate::config::NodeConfig, files: Vec<SnapshotFile>) -> Self {
+    pub(crate) fn new(config: &crate::config::NodeConfig) -> Self {
         let broker = &config.broker;
         let limit = |name: &str| {
             broker
@@ -84,7 +83,6 @@ impl Snapshots {
         };
         let interval = broker.count("metadata.log.max.snapshot.interval.ms");
         Self {
-            files,
             bytes_between_max: broker.count("metadata.log.max.record.bytes.between.snapshots"),
             interval: (interval > 0).then(|| Millis::new(interval)),
             retention_bytes: limit("metadata.max.retention.bytes"),
@@ -110,29 +108,21 @@ impl Snapshots {
         let due = self.last.plus(self.interval?).max(self.not_before);
         self.changed.then_some(due)
     }
-
-    /// The snapshot that the log must keep reaching back to: the oldest one.
-    fn oldest_end(&self) -> Option<Offset> {
-        self.files.first().map(|file| file.id.offset)
-    }
 }
 
 impl<D: Disk> Control<D> {
     /// Starts a snapshot when one is due.
     pub(super) fn snapshot_if_due(&mut self, now: Now, out: &mut Effects<D>) {
-        let Some(log) = &self.log else { return };
+        let Some(log) = self.role.log() else { return };
         let by_bytes = log.bytes_since_snapshot >= self.snapshots.bytes_between_max;
         let by_time = self
             .snapshots
             .next_deadline()
             .is_some_and(|at| at <= now.mono);
-        let busy = self
-            .jobs
-            .values()
-            .any(|kind| matches!(kind, JobKind::Snapshot(_)));
-        let newest = self
+        // A snapshot that is being taken over replaces what would be written.
+        let busy = self.has_job(|kind| matches!(kind, JobKind::Snapshot(_) | JobKind::Install));
+        let newest = log
             .snapshots
-            .files
             .last()
             .map_or(Offset::ZERO, |file| file.id.offset);
         let image = self.committed.image();
@@ -147,8 +137,8 @@ impl<D: Disk> Control<D> {
         let image = image.clone();
         let control = SnapshotControl {
             last_contained_timestamp: now.wall,
-            kraft_version: (self.kraft_version > 0).then_some(self.kraft_version),
-            voters: self.voters.clone(),
+            kraft_version: (log.kraft_version > 0).then_some(log.kraft_version),
+            voters: log.voters.clone(),
         };
         let file = SnapshotFile {
             id: image.end,
@@ -164,7 +154,7 @@ impl<D: Disk> Control<D> {
         };
         self.snapshots.changed = false;
         self.snapshots.last = now.mono;
-        if let Some(log) = self.log.as_mut() {
+        if let Some(log) = self.role.log_mut() {
             log.bytes_since_snapshot = 0;
         }
         let dir = self.metadata_dir();
@@ -185,7 +175,16 @@ impl<D: Disk> Control<D> {
     ) {
         match result {
             Ok(bytes) => {
-                self.snapshots.files.push(SnapshotFile { bytes, ..file });
+                let Some(log) = self.role.log_mut() else {
+                    return;
+                };
+                if log.snapshots.last().is_some_and(|it| it.id >= file.id) {
+                    // One of the leader's was taken over meanwhile.
+                    let paths = vec![snapshot_path(file.id)];
+                    let removal = Removal::Paths(self.metadata_disk().clone(), paths);
+                    return self.remove(removal, out);
+                }
+                log.snapshots.push(SnapshotFile { bytes, ..file });
                 self.retain_metadata(now, out);
             }
             Err(why) => {
@@ -202,9 +201,11 @@ impl<D: Disk> Control<D> {
     /// with them the segments that only they needed. The newest snapshot always stays.
     fn retain_metadata(&mut self, now: Now, out: &mut Effects<D>) {
         let mut gone = Vec::new();
-        while let [oldest, next, ..] = self.snapshots.files.as_slice() {
-            let Some(log) = &self.log else { return };
-            let snapshots: u64 = self.snapshots.files.iter().map(|file| file.bytes).sum();
+        while let Some(log) = self.role.log_mut() {
+            let [oldest, next, ..] = log.snapshots.as_slice() else {
+                break;
+            };
+            let snapshots: u64 = log.snapshots.iter().map(|file| file.bytes).sum();
             let total = log.log().size_bytes().saturating_add(snapshots);
             let too_large = self
                 .snapshots
@@ -217,7 +218,7 @@ impl<D: Disk> Control<D> {
             }
             let (id, next) = (oldest.id, next.id.offset);
             gone.push(snapshot_path(id));
-            self.snapshots.files.remove(0);
+            log.snapshots.remove(0);
             if let Err(why) = self.advance_metadata_start(now, next) {
                 let text = format!("old metadata segments could not be removed: {why}");
                 out.push(Effect::Event(JournalEntry::text(Level::Warn, text)));
@@ -231,11 +232,10 @@ impl<D: Disk> Control<D> {
     }
 
     fn advance_metadata_start(&mut self, now: Now, start: Offset) -> Result<(), String> {
-        debug_assert_eq!(self.snapshots.oldest_end(), Some(start));
-        let Some(log) = self.log.as_mut() else {
+        let high_watermark = self.role.high_watermark().unwrap_or(Offset::ZERO);
+        let Some(log) = self.role.log_mut() else {
             return Ok(());
         };
-        let high_watermark = log.leader().high_watermark().unwrap_or(Offset::ZERO);
         log.log_mut()
             .advance_log_start(start)
             .map_err(|why| why.to_string())?;
@@ -246,10 +246,8 @@ impl<D: Disk> Control<D> {
         if let Some(retained) = retained {
             // Nobody reads the metadata log by region yet, so the files need not linger; but a
             // person may look, so they stay for the usual while.
-            self.removals.push((
-                now.mono.plus(self.snapshots.delete_delay),
-                Removal::Files(retained.files),
-            ));
+            let due = now.mono.plus(self.snapshots.delete_delay);
+            self.remove_at(due, Removal::Files(retained.files));
         }
         Ok(())
     }

@@ -4,9 +4,9 @@ use highwater_disk::Disk;
 use highwater_log::CloseLog;
 use highwater_log::checkpoint::{CleanShutdown, clean_shutdown};
 
+use super::jobs::JobKind;
 use super::lifecycle::Phase;
-use super::metadata_log::MetadataLog;
-use super::{Control, Effects, JobKind};
+use super::{Control, Effects};
 use crate::job::{LogDirNumber, Work, WriteFiles};
 use crate::journal::{JournalEntry, Level};
 use crate::machine::{Answer, Effect, MachineId};
@@ -26,6 +26,10 @@ impl<D: Disk> Control<D> {
                 part: Part::Close,
             });
         }
+        if let Some(leader) = self.role.leader_mut() {
+            leader.resign();
+        }
+        self.close_metadata_log(out);
     }
 
     /// The node cannot go on: nothing more will be committed. It closes what can be closed.
@@ -38,32 +42,26 @@ impl<D: Disk> Control<D> {
             format!("stopping: {why}"),
         )));
         self.failure = Some(why);
-        if let Some(log) = self.log.as_mut() {
-            for ticket in log.abandon() {
-                out.push(Effect::Answer {
-                    ticket,
-                    answer: Answer::close(),
-                });
-            }
+        for ticket in self.role.abandon() {
+            out.push(Effect::Answer {
+                ticket,
+                answer: Answer::close(),
+            });
         }
         self.begin_close(out);
-        self.close_metadata_log(out);
     }
 
     /// Once every shard is closed and no job holds the metadata log, it closes too.
     pub(super) fn close_metadata_log(&mut self, out: &mut Effects<D>) {
-        let busy = self
-            .jobs
-            .values()
-            .any(|kind| matches!(kind, JobKind::Sync | JobKind::Snapshot(_)));
+        let busy = self.has_metadata_job();
         // Whoever waits for a commit is answered first.
-        let waited_for = self.log.as_ref().is_some_and(MetadataLog::is_waited_for);
+        let waited_for = self.role.is_waited_for();
         let open = !self.closing_shards.is_empty();
         if self.broker.phase != Phase::Closing || open || busy || waited_for {
             return;
         }
         self.broker.phase = Phase::Marking;
-        match self.log.take() {
+        match self.role.close() {
             Some(log) if self.failure.is_none() => {
                 let close: CloseLog<D> = log.into_log().close();
                 let work = Work::CloseLog(Box::new(close));
@@ -98,10 +96,7 @@ impl<D: Disk> Control<D> {
 
     /// Ends the machine once nothing is out any more. The locks of the directories go with it.
     pub(super) fn stop_when_done(&mut self, out: &mut Effects<D>) {
-        let busy = self
-            .jobs
-            .values()
-            .any(|kind| matches!(kind, JobKind::Close | JobKind::Marker));
+        let busy = self.has_job(|kind| matches!(kind, JobKind::Close | JobKind::Marker));
         if self.broker.phase == Phase::Marking && !busy {
             self.broker.phase = Phase::Stopped;
             self.locks.clear();

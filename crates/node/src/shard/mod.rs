@@ -253,8 +253,8 @@ impl<D: Disk> Shard<D> {
             JobResult::FilesWritten(result) => self.handle_files_written(now, token, result, out),
             JobResult::GroupsRead(read) => self.handle_groups_read(now, token, read, out),
             JobResult::TimesFound(found) => self.handle_times_found(token, found, out),
-            JobResult::SnapshotWritten(_) => {
-                unreachable!("{:?} writes no metadata snapshots", self.id())
+            JobResult::SnapshotWritten(_) | JobResult::SnapshotLoaded(_) => {
+                unreachable!("{:?} has no metadata snapshots", self.id())
             }
         }
     }

@@ -1,22 +1,24 @@
 //! Requests of clients that brokers hand on in envelopes.
 
 use highwater_disk::Disk;
+use highwater_metadata::MetadataDelta;
 use highwater_protocol::Response;
 use highwater_protocol::messages::{EnvelopeRequest, EnvelopeResponse};
 use highwater_types::{ErrorCode, Now};
 
-use super::Control;
+use super::Leader;
 use super::requests::{Wait, encoded};
 use crate::authorizer::{Operation, Resource};
 use crate::envelope::{self, Opened};
 use crate::machine::Caller;
 
-impl<D: Disk> Control<D> {
+impl<D: Disk> Leader<D> {
     /// Serves the request in an envelope for the client that is named on it (KIP-590). Only brokers
     /// may say who somebody is.
     pub(super) fn open_envelope(
         &mut self,
         now: Now,
+        committed: &MetadataDelta,
         broker: &Caller,
         envelope: EnvelopeRequest,
     ) -> (Response, Wait) {
@@ -37,10 +39,10 @@ impl<D: Disk> Control<D> {
             Ok(opened) => opened,
             Err(code) => return refused(code),
         };
-        if !self.is_active_controller() {
+        if self.failed {
             return refused(ErrorCode::NOT_CONTROLLER);
         }
-        let Some((response, wait)) = self.respond(now, &caller, request, version) else {
+        let Some((response, wait)) = self.respond(now, committed, &caller, request, version) else {
             return refused(ErrorCode::INVALID_REQUEST);
         };
         match encoded(&response, version) {
@@ -53,13 +55,6 @@ impl<D: Disk> Control<D> {
                 refused(ErrorCode::UNKNOWN_SERVER_ERROR)
             }
         }
-    }
-}
-
-impl<D: Disk> Control<D> {
-    /// Whether this node may decide at all.
-    pub(super) const fn is_active_controller(&self) -> bool {
-        self.log.is_some() && self.failure.is_none()
     }
 }
 

@@ -2,21 +2,20 @@
 
 use bytes::Bytes;
 use highwater_disk::Disk;
-use highwater_metadata::controller::Decision;
-use highwater_metadata::split_for_batches;
+use highwater_metadata::MetadataDelta;
 use highwater_protocol::messages::{
     AllocateProducerIdsRequest, AllocateProducerIdsResponse, AlterPartitionRequest,
     AlterPartitionResponse, AssignReplicasToDirsRequest, AssignReplicasToDirsResponse,
     BrokerHeartbeatRequest, BrokerHeartbeatResponse, BrokerRegistrationRequest,
-    BrokerRegistrationResponse, ControllerRegistrationResponse,
+    BrokerRegistrationResponse, ControllerRegistrationResponse, FetchResponse,
+    FetchSnapshotResponse,
 };
 use highwater_protocol::{ListenerKind, Request, Response};
-use highwater_records::stored::MetadataRecord;
-use highwater_types::{BrokerEpoch, ErrorCode, Now, ProducerId, Uuid};
-use rand_chacha::rand_core::RngCore as _;
+use highwater_types::{BrokerEpoch, ErrorCode, Now, ProducerId};
 
-use super::{Control, Effects, convert};
+use super::{Leader, append::answer, convert};
 use crate::authorizer::{Operation, Resource};
+use crate::control::Effects;
 use crate::machine::{Answer, Caller, Effect, Incoming, Ticket};
 use crate::shard::describe::{ApiVersionsContext, api_versions};
 
@@ -29,8 +28,15 @@ pub(super) enum Wait {
     ForCommit,
 }
 
-impl<D: Disk> Control<D> {
-    pub(super) fn handle_request(&mut self, now: Now, incoming: Incoming, out: &mut Effects<D>) {
+impl<D: Disk> Leader<D> {
+    /// Serves a request. `committed` is the metadata below the high watermark.
+    pub(in crate::control) fn handle_request(
+        &mut self,
+        now: Now,
+        committed: &MetadataDelta,
+        incoming: Incoming,
+        out: &mut Effects<D>,
+    ) {
         let Incoming {
             ticket,
             caller,
@@ -38,7 +44,12 @@ impl<D: Disk> Control<D> {
             request,
             ..
         } = incoming;
-        let Some((response, wait)) = self.respond(now, &caller, request, version) else {
+        if let Request::Fetch(view) = &request
+            && self.allows_cluster_action(&caller)
+        {
+            return self.handle_fetch(now, ticket, view, out);
+        }
+        let Some((response, wait)) = self.respond(now, committed, &caller, request, version) else {
             // `Connection` lets nothing else through; a closed connection is the honest answer.
             let answer = Answer::close();
             out.push(Effect::Answer { ticket, answer });
@@ -46,13 +57,22 @@ impl<D: Disk> Control<D> {
         };
         match (encoded(&response, version), wait) {
             (Ok(body), Wait::ForCommit) => self.answer_when_committed(ticket, body, out),
-            (Ok(body), Wait::No) => self.answer(ticket, body, out),
-            (Err(text), _) => {
-                self.warnings.push(text);
-                let answer = Answer::close();
-                out.push(Effect::Answer { ticket, answer });
-            }
+            (Ok(body), Wait::No) => out.push(answer(ticket, body)),
+            (Err(text), _) => self.refuse_connection(ticket, text, out),
         }
+    }
+
+    /// An answer of ours that fits no frame costs its asker the connection, and is told.
+    pub(super) fn refuse_connection(&mut self, ticket: Ticket, why: String, out: &mut Effects<D>) {
+        self.warnings.push(why);
+        let answer = Answer::close();
+        out.push(Effect::Answer { ticket, answer });
+    }
+
+    fn allows_cluster_action(&self, caller: &Caller) -> bool {
+        let cluster = Resource::Cluster;
+        self.authorizer
+            .allows(caller, Operation::ClusterAction, cluster)
     }
 
     /// The answer to a request, and whether it depends on what is not committed yet. `None` for
@@ -60,6 +80,7 @@ impl<D: Disk> Control<D> {
     pub(super) fn respond(
         &mut self,
         now: Now,
+        committed: &MetadataDelta,
         caller: &Caller,
         request: Request,
         version: i16,
@@ -69,14 +90,20 @@ impl<D: Disk> Control<D> {
                 listener: ListenerKind::Controller,
                 node_id: self.config.node_id,
                 cluster_id: &self.cluster_id,
-                kraft_version: self.kraft_version,
-                image: self.committed.settled_image(),
+                kraft_version: self.log.kraft_version,
+                image: committed.settled_image(),
             };
             return Some((api_versions(&cx, version, request).into(), Wait::No));
         }
         // What clients may send here, or through a broker.
         let request = match request {
-            Request::Envelope(envelope) => return Some(self.open_envelope(now, caller, envelope)),
+            Request::Envelope(envelope) => {
+                return Some(self.open_envelope(now, committed, caller, envelope));
+            }
+            Request::DescribeQuorum(request) => {
+                let response = self.describe_quorum(now, caller, request);
+                return Some((response.into(), Wait::No));
+            }
             Request::CreateTopics(request) => {
                 let response = self.create_topics(now, caller, request);
                 return Some((response, Wait::ForCommit));
@@ -88,11 +115,7 @@ impl<D: Disk> Control<D> {
             request => request,
         };
         // What brokers want of a controller.
-        let cluster = Resource::Cluster;
-        let allowed = self
-            .authorizer
-            .allows(caller, Operation::ClusterAction, cluster);
-        if !allowed {
+        if !self.allows_cluster_action(caller) {
             let response = refused(&request, ErrorCode::CLUSTER_AUTHORIZATION_FAILED)?;
             return Some((response, Wait::No));
         }
@@ -102,8 +125,12 @@ impl<D: Disk> Control<D> {
                 self.register_controller(now, request).into()
             }
             Request::BrokerHeartbeat(request) => {
-                let (response, wait) = self.heartbeat(now, request);
+                let (response, wait) = self.heartbeat(now, committed, request);
                 return Some((response.into(), wait));
+            }
+            Request::FetchSnapshot(request) => {
+                let response = self.fetch_snapshot(&request, version);
+                return Some((response.into(), Wait::No));
             }
             Request::AllocateProducerIds(request) => self.allocate(now, &request).into(),
             Request::AlterPartition(request) => self.alter_partition(now, request).into(),
@@ -124,8 +151,8 @@ impl<D: Disk> Control<D> {
             ..BrokerRegistrationResponse::default()
         };
         let request = convert::registration(request, version);
-        let kraft_version = self.kraft_version;
-        let next = self.log_end();
+        let kraft_version = self.log.kraft_version;
+        let next = self.log.end();
         let decision = self.controller.register_broker(
             self.latest.image(),
             &request,
@@ -155,16 +182,17 @@ impl<D: Disk> Control<D> {
     fn heartbeat(
         &mut self,
         now: Now,
+        committed: &MetadataDelta,
         request: BrokerHeartbeatRequest,
     ) -> (BrokerHeartbeatResponse, Wait) {
         let request = convert::heartbeat(request);
-        let next = self.log_end();
+        let next = self.log.end();
         let image = self.latest.image().clone();
         let decision = self.controller.heartbeat(&image, &request, next, now.mono);
         let id = request.broker_id;
         // That a broker may stop depends on the partitions that it led, too.
         let is_settled = decision.as_ref().is_ok_and(|decision| {
-            let settled = self.committed.settled_image().broker(id);
+            let settled = committed.settled_image().broker(id);
             decision.records.is_empty()
                 && !decision.answer.should_shut_down
                 && settled == image.broker(id)
@@ -242,118 +270,21 @@ impl<D: Disk> Control<D> {
             },
         }
     }
-
-    /// Appends the records of a decision and replays them into `latest`: from now on every
-    /// decision builds on them. A decision that is too large for a batch takes several, in order:
-    /// each record must be right without those after it.
-    pub(super) fn commit<A>(&mut self, now: Now, decision: Decision<A>) -> Result<A, ErrorCode> {
-        self.append(now, decision.records).map(|()| decision.answer)
-    }
-
-    /// As [`Control::commit`], in one batch or not at all: half a topic must not be found after a
-    /// loss of power.
-    pub(super) fn commit_whole<A>(
-        &mut self,
-        now: Now,
-        decision: Decision<A>,
-    ) -> Result<A, ErrorCode> {
-        let runs = self.runs(decision.records)?;
-        if runs.len() > 1 {
-            return Err(ErrorCode::POLICY_VIOLATION);
-        }
-        self.append_runs(now, runs).map(|()| decision.answer)
-    }
-
-    /// As [`Control::commit`], for the machine's own records.
-    pub(super) fn append(
-        &mut self,
-        now: Now,
-        records: Vec<MetadataRecord>,
-    ) -> Result<(), ErrorCode> {
-        let runs = self.runs(records)?;
-        self.append_runs(now, runs)
-    }
-
-    /// Cuts records into runs of one batch each. Nothing is taken after a failure: what was
-    /// appended last may never be committed, so nothing may build on it.
-    fn runs(
-        &mut self,
-        records: Vec<MetadataRecord>,
-    ) -> Result<Vec<Vec<MetadataRecord>>, ErrorCode> {
-        if records.is_empty() {
-            return Ok(Vec::new());
-        }
-        let metadata_version = self.latest.image().metadata_version();
-        let Some(log) = self.log.as_ref().filter(|_| self.failure.is_none()) else {
-            return Err(ErrorCode::NOT_CONTROLLER);
-        };
-        let runs = split_for_batches(records, metadata_version, log.batch_bytes_max());
-        runs.map_err(|why| self.refused(&why.to_string()))
-    }
-
-    fn append_runs(&mut self, now: Now, runs: Vec<Vec<MetadataRecord>>) -> Result<(), ErrorCode> {
-        let metadata_version = self.latest.image().metadata_version();
-        for records in runs {
-            self.append_run(now, records, metadata_version)?;
-        }
-        Ok(())
-    }
-
-    fn append_run(
-        &mut self,
-        now: Now,
-        records: Vec<MetadataRecord>,
-        metadata_version: i16,
-    ) -> Result<(), ErrorCode> {
-        let Some(log) = self.log.as_mut() else {
-            return Err(ErrorCode::NOT_CONTROLLER);
-        };
-        let end = log.append(now, records.clone(), metadata_version);
-        let end = end.map_err(|why| self.refused(&why.to_string()))?;
-        for record in &records {
-            self.latest
-                .replay(record)
-                .expect("the controller's records fit its image");
-        }
-        self.latest.set_end(end);
-        self.last_append = now.mono;
-        Ok(())
-    }
-
-    fn refused(&mut self, why: &str) -> ErrorCode {
-        self.warnings
-            .push(format!("the metadata log refused records: {why}"));
-        ErrorCode::KAFKA_STORAGE_ERROR
-    }
-
-    /// Every answer, of reads too, waits until all that it may depend on is committed.
-    fn answer_when_committed(&mut self, ticket: Ticket, body: Bytes, out: &mut Effects<D>) {
-        let deferred = match self.log.as_mut() {
-            Some(log) if !log.is_committed() => log.defer(ticket, body),
-            _ => Some((ticket, body)),
-        };
-        if let Some((ticket, body)) = deferred {
-            self.answer(ticket, body, out);
-        }
-    }
-
-    pub(super) fn answer(&self, ticket: Ticket, body: Bytes, out: &mut Effects<D>) {
-        out.push(Effect::Answer {
-            ticket,
-            answer: Answer::bytes(body),
-        });
-    }
-
-    pub(super) fn random_uuid(&mut self) -> Uuid {
-        let mut bytes = [0; 16];
-        self.random.fill_bytes(&mut bytes);
-        Uuid::from_random(bytes)
-    }
 }
 
 /// An error in the form of the request's answer; `None` for what no controller serves.
 fn refused(request: &Request, error_code: ErrorCode) -> Option<Response> {
     Some(match request {
+        Request::Fetch(_) => FetchResponse {
+            error_code,
+            ..FetchResponse::default()
+        }
+        .into(),
+        Request::FetchSnapshot(_) => FetchSnapshotResponse {
+            error_code,
+            ..FetchSnapshotResponse::default()
+        }
+        .into(),
         Request::BrokerRegistration(_) => BrokerRegistrationResponse {
             error_code,
             ..BrokerRegistrationResponse::default()

@@ -14,11 +14,11 @@ use highwater_protocol::messages::{
 use highwater_types::{ErrorCode, Now, TopicId, Uuid};
 use rand_chacha::rand_core::RngCore as _;
 
-use super::{Control, convert};
+use super::{Leader, convert};
 use crate::authorizer::{Operation, Resource};
 use crate::machine::Caller;
 
-impl<D: Disk> Control<D> {
+impl<D: Disk> Leader<D> {
     pub(super) fn create_topics(
         &mut self,
         now: Now,
