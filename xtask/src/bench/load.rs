@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, ensure};
 use rustix::net::sockopt;
 
+use super::wire::Acks;
 use super::{batch, wire};
 
 /// Produce requests on their way at a time.
@@ -16,8 +17,9 @@ const FETCH_BYTES: i32 = 1 << 20;
 /// How long a fresh node may take to accept and to elect a leader.
 const PATIENCE: Duration = Duration::from_secs(60);
 const NONE: i16 = 0;
-const UNKNOWN_TOPIC_OR_PARTITION: i16 = 3;
-const NOT_LEADER_OR_FOLLOWER: i16 = 6;
+/// UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER, REQUEST_TIMED_OUT, NOT_ENOUGH_REPLICAS before
+/// and after the append.
+const NOT_YET: [i16; 5] = [3, 6, 7, 19, 20];
 const TOPIC_ALREADY_EXISTS: i16 = 36;
 
 /// One connection to a subject.
@@ -25,11 +27,17 @@ const TOPIC_ALREADY_EXISTS: i16 = 36;
 pub(super) struct Load {
     stream: TcpStream,
     answer: Vec<u8>,
+    acks: Acks,
 }
 
 impl Load {
-    /// Connects, waiting for the subject to listen.
+    /// Connects, waiting for the subject to listen. Batches are written with acks=1.
     pub(super) fn connect(port: u16) -> Result<Self> {
+        Self::connect_with(port, Acks::One)
+    }
+
+    /// The same with these acks.
+    pub(super) fn connect_with(port: u16, acks: Acks) -> Result<Self> {
         let began = Instant::now();
         loop {
             match TcpStream::connect(("127.0.0.1", port)) {
@@ -40,6 +48,7 @@ impl Load {
                     return Ok(Self {
                         stream,
                         answer: Vec::new(),
+                        acks,
                     });
                 }
                 Err(why) if began.elapsed() > PATIENCE => return Err(why).context("connect"),
@@ -60,33 +69,43 @@ impl Load {
             }
             std::thread::sleep(Duration::from_millis(100));
         }
-        let request = wire::produce(topic, &batch::small(), 0);
-        loop {
-            self.stream.write_all(&request)?;
-            self.read_answer()?;
-            match self.code_at(wire::produce_error_at(topic))? {
-                NONE => return Ok(()),
-                UNKNOWN_TOPIC_OR_PARTITION | NOT_LEADER_OR_FOLLOWER
-                    if began.elapsed() < PATIENCE =>
-                {
-                    std::thread::sleep(Duration::from_millis(1));
-                }
-                code => anyhow::bail!("first produce: error {code}"),
-            }
+        self.first(topic)
+    }
+
+    /// Waits until a first small batch is acknowledged.
+    pub(super) fn first(&mut self, topic: &str) -> Result<()> {
+        let began = Instant::now();
+        while !self.try_one(topic)? {
+            ensure!(began.elapsed() < PATIENCE, "nothing is acknowledged");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Ok(())
+    }
+
+    /// One small batch: whether it is acknowledged. It is not while the leader is another one, or
+    /// too few replicas are in the ISR.
+    pub(super) fn try_one(&mut self, topic: &str) -> Result<bool> {
+        let request = wire::produce(topic, &batch::small(), self.acks);
+        self.stream.write_all(&request)?;
+        self.read_answer()?;
+        match self.code_at(wire::produce_error_at(topic))? {
+            NONE => Ok(true),
+            code if NOT_YET.contains(&code) => Ok(false),
+            code => anyhow::bail!("produce: error {code}"),
         }
     }
 
     /// Produces batches of about 64 KiB until `bytes` are written; gives the offset behind them.
     pub(super) fn produce(&mut self, topic: &str, bytes: usize) -> Result<i64> {
         let batch = batch::large();
-        let request = wire::produce(topic, &batch, 0);
+        let request = wire::produce(topic, &batch, self.acks);
         let last = self.pipeline(topic, &request, bytes.div_ceil(batch.len()))?;
         Ok(last + i64::try_from(batch::RECORDS)?)
     }
 
     /// Produces `count` batches of one small record.
     pub(super) fn produce_small(&mut self, topic: &str, count: u32) -> Result<()> {
-        let request = wire::produce(topic, &batch::small(), 0);
+        let request = wire::produce(topic, &batch::small(), self.acks);
         self.pipeline(topic, &request, count as usize)?;
         Ok(())
     }

@@ -6,8 +6,10 @@
 mod batch;
 pub(crate) mod floor;
 mod load;
+mod open_loop;
 mod report;
 mod subject;
+mod three;
 mod wire;
 
 use std::path::Path;
@@ -21,7 +23,9 @@ use self::report::Report;
 use self::subject::{Kind, Subject};
 use crate::tree;
 
-const USAGE: &str = "usage: cargo xtask bench [--rounds N] [--mib N] [--without-kafka] [--json]";
+const USAGE: &str = "\
+usage: cargo xtask bench [three] [--rounds N] [--mib N] [--without-kafka] [--json]
+  three: brokers in three processes and a controller, RF=3, acks=all";
 const TOPIC: &str = "bench";
 /// All subjects keep this much of what they write, in files of [`SEGMENT_BYTES`]: the pages of
 /// what they remove are used again, while new ones may cost a virtual machine more than all the
@@ -55,12 +59,21 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     if cfg!(debug_assertions) {
         return run_optimised(arguments);
     }
-    let options = parse(arguments)?;
+    let (is_three, rest) = match arguments.split_first() {
+        Some((first, rest)) if first == "three" => (true, rest),
+        _ => (false, arguments),
+    };
+    let options = parse(rest)?;
     let folder = tempfile::tempdir().context("no temporary directory")?;
     let mut report = Report::default();
-    start_up(folder.path(), options, &mut report)?;
-    // The last: it binds this process to a CPU, and those that are started later would inherit it.
-    bulk(folder.path(), options, &mut report)?;
+    if is_three {
+        three::run(folder.path(), options, &mut report)?;
+    } else {
+        start_up(folder.path(), options, &mut report)?;
+        // The last: it binds this process to a CPU, and those that are started later would inherit
+        // it.
+        bulk(folder.path(), options, &mut report)?;
+    }
     if options.as_json {
         report.print_json()
     } else {

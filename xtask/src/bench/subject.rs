@@ -187,7 +187,8 @@ pub(super) fn own_cpu_seconds() -> Result<f64> {
     cpu_seconds("self")
 }
 
-fn cpu_seconds(process: &str) -> Result<f64> {
+/// As [`Subject::cpu_seconds`], of any process.
+pub(super) fn cpu_seconds(process: &str) -> Result<f64> {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat"))?;
     // The name, in parentheses, may hold blanks; fields 14 and 15 count from 1.
     let (_, fields) = stat.rsplit_once(')').context("/proc stat")?;
@@ -203,8 +204,13 @@ pub(super) fn release_binary(name: &str) -> PathBuf {
     target.join("release").join(name)
 }
 
+/// Where `cargo xtask interop` puts Apache Kafka's jars.
+pub(super) fn kafka_libs() -> PathBuf {
+    tree::root().join("target/interop/kafka-libs")
+}
+
 fn java() -> Command {
-    let libs = tree::root().join("target/interop/kafka-libs");
+    let libs = kafka_libs();
     let mut command = Command::new("java");
     command
         .args(["-Xmx1g", "-Xms1g", "-cp"])

@@ -20,11 +20,24 @@ fn frame(api_key: i16, version: i16, correlation_id: i32, body: &[u8]) -> Vec<u8
     frame
 }
 
-/// Produce v7 with acks=1 of one batch to partition 0.
-pub(super) fn produce(topic: &str, batch: &[u8], correlation_id: i32) -> Vec<u8> {
+/// Whose copies a produce request waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Acks {
+    /// The leader's.
+    One,
+    /// Those of the whole ISR.
+    All,
+}
+
+/// Produce v7 of one batch to partition 0.
+pub(super) fn produce(topic: &str, batch: &[u8], acks: Acks) -> Vec<u8> {
+    let acks: i16 = match acks {
+        Acks::One => 1,
+        Acks::All => -1,
+    };
     let mut body = Vec::new();
     body.extend_from_slice(&(-1_i16).to_be_bytes());
-    body.extend_from_slice(&1_i16.to_be_bytes());
+    body.extend_from_slice(&acks.to_be_bytes());
     body.extend_from_slice(&30_000_i32.to_be_bytes());
     body.extend_from_slice(&1_i32.to_be_bytes());
     string(&mut body, topic.as_bytes());
@@ -32,7 +45,7 @@ pub(super) fn produce(topic: &str, batch: &[u8], correlation_id: i32) -> Vec<u8>
     body.extend_from_slice(&0_i32.to_be_bytes());
     body.extend_from_slice(&(batch.len() as i32).to_be_bytes());
     body.extend_from_slice(batch);
-    frame(0, 7, correlation_id, &body)
+    frame(0, 7, 0, &body)
 }
 
 /// Where the batch is in a Produce v7 request (after its length): key, version, correlation id,

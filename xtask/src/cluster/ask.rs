@@ -24,8 +24,26 @@ pub(crate) struct Partition {
     pub(crate) isr: Vec<i32>,
 }
 
+/// The leader of partition 0 of a topic and its port, as the broker at `port` knows them.
+pub(crate) fn leader_port(port: u16, topic: &str) -> Result<(i32, u16)> {
+    let known = metadata(port, topic)?;
+    let leader = known.partitions.first().context("no partition 0")?.leader;
+    let port = known.ports.into_iter().find(|(id, _)| *id == leader);
+    port.with_context(|| format!("broker {leader} is not there"))
+}
+
 /// The partitions of a topic, as the broker at `port` knows them, in order.
 pub(crate) fn partitions(port: u16, topic: &str) -> Result<Vec<Partition>> {
+    Ok(metadata(port, topic)?.partitions)
+}
+
+/// What a broker tells of the others and of one topic.
+struct Metadata {
+    ports: Vec<(i32, u16)>,
+    partitions: Vec<Partition>,
+}
+
+fn metadata(port: u16, topic: &str) -> Result<Metadata> {
     let mut body = Vec::new();
     body.extend_from_slice(&1_i32.to_be_bytes());
     string(&mut body, topic)?;
@@ -34,10 +52,11 @@ pub(crate) fn partitions(port: u16, topic: &str) -> Result<Vec<Partition>> {
     let answer = ask(port, METADATA, 7, &body)?;
     let mut rest = Reader(&answer);
     rest.i32()?;
+    let mut ports = Vec::new();
     for _ in 0..rest.i32()? {
-        rest.i32()?;
+        let id = rest.i32()?;
         rest.string()?;
-        rest.i32()?;
+        ports.push((id, u16::try_from(rest.i32()?)?));
         rest.string()?;
     }
     rest.string()?;
@@ -60,7 +79,7 @@ pub(crate) fn partitions(port: u16, topic: &str) -> Result<Vec<Partition>> {
         rest.i32s()?;
     }
     partitions.sort_by_key(|it| it.index);
-    Ok(partitions)
+    Ok(Metadata { ports, partitions })
 }
 
 /// Makes a topic with these replicas, or finds it there already.

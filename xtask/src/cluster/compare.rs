@@ -222,8 +222,9 @@ mod tests {
         let mut checked = vec![0, 0];
         checked.extend_from_slice(&(records - 1).to_be_bytes());
         checked.extend_from_slice(&[fill; HEADER - 27]);
+        let length = i32::try_from(checked.len() + 9).unwrap();
         let mut bytes = base.to_be_bytes().to_vec();
-        bytes.extend_from_slice(&(checked.len() as i32 + 9).to_be_bytes());
+        bytes.extend_from_slice(&length.to_be_bytes());
         bytes.extend_from_slice(&epoch.to_be_bytes());
         bytes.push(2);
         bytes.extend_from_slice(&crc32c::crc32c(&checked).to_be_bytes());

@@ -130,9 +130,9 @@ impl Cluster {
         self.nodes.get_mut(&id).context("no such node is running")
     }
 
-    /// Every process id.
-    pub(crate) fn process_ids(&self) -> Vec<u32> {
-        self.nodes.values().map(Process::id).collect()
+    /// Every process, for what holds of all.
+    pub(crate) fn processes(&mut self) -> impl Iterator<Item = &mut Process> {
+        self.nodes.values_mut()
     }
 
     /// Ends a node as a crash does.

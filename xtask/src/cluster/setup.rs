@@ -30,8 +30,17 @@ pub(crate) struct Setup {
     pub(crate) settings: Vec<String>,
     /// Whether what brokers say to each other goes through a proxy.
     pub(crate) is_proxied: bool,
-    /// The largest heap of a JVM.
-    pub(crate) heap: &'static str,
+    /// What JVMs are made for.
+    pub(crate) life: Life,
+}
+
+/// How long a JVM is to live.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Life {
+    /// It starts soon and takes little.
+    Short(&'static str),
+    /// It compiles well what is hot, with the heap that Apache Kafka's scripts give it.
+    Long,
 }
 
 /// The ports of one node.
@@ -163,9 +172,14 @@ impl Setup {
         }
     }
 
-    /// The command line of a class of Apache Kafka.
-    pub(crate) fn java(&self, class: &str) -> (OsString, Vec<OsString>) {
-        java(&self.kafka_libs, self.heap, class)
+    fn java(&self, class: &str) -> (OsString, Vec<OsString>) {
+        match self.life {
+            Life::Short(heap) => java(&self.kafka_libs, heap, class),
+            Life::Long => {
+                let flags = ["-Xms1g", "-Xmx1g"];
+                command(&self.kafka_libs, flags.map(OsString::from).to_vec(), class)
+            }
+        }
     }
 }
 
@@ -186,6 +200,10 @@ pub(crate) fn java(libs: &Path, heap: &str, class: &str) -> (OsString, Vec<OsStr
         let flag = format!("-XX:SharedArchiveFile={}", archive.display());
         arguments.push(flag.into());
     }
+    command(libs, arguments, class)
+}
+
+fn command(libs: &Path, mut arguments: Vec<OsString>, class: &str) -> (OsString, Vec<OsString>) {
     arguments.push("-cp".into());
     arguments.push(libs.join("*").into_os_string());
     arguments.push(class.into());

@@ -17,7 +17,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 
 use self::kinds::{KINDS, Kind, Round};
 use self::witness::Witness;
-use crate::cluster::setup::{BROKERS, CONTROLLER, Setup, say};
+use crate::cluster::setup::{BROKERS, CONTROLLER, Life, Setup, say};
 use crate::cluster::{Cluster, Subject, compare};
 use crate::interop::node;
 use crate::interop::tools::Tools;
@@ -136,7 +136,7 @@ impl Torture {
             binary: self.binary.clone(),
             settings: SETTINGS.map(str::to_owned).to_vec(),
             is_proxied: true,
-            heap: "256m",
+            life: Life::Short("256m"),
         })?;
         let began = Instant::now();
         cluster.start_all()?;
