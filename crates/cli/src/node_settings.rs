@@ -12,13 +12,13 @@ use highwater_node::NodeConfig;
 use crate::output::Usage;
 
 /// Where data goes when nobody says.
-const DEFAULT_DATA: &str = "./highwater-data";
+pub(crate) const DEFAULT_DATA: &str = "./highwater-data";
 /// Where clients connect when nobody says.
-const DEFAULT_LISTEN: &str = "127.0.0.1:9092";
+pub(crate) const DEFAULT_LISTEN: &str = "127.0.0.1:9092";
 /// For the controller of a node of its own: a port that nobody else knows, on this machine only.
-const OWN_CONTROLLER: &str = "CONTROLLER://127.0.0.1:0";
+pub(crate) const OWN_CONTROLLER: &str = "CONTROLLER://127.0.0.1:0";
 /// Names in a log directory that are nobody's data.
-const HARMLESS_NAMES: &[&str] = &[".lock", "lost+found"];
+pub(crate) const HARMLESS_NAMES: &[&str] = &[".lock", "lost+found"];
 
 /// What a log directory holds before the start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,6 +84,11 @@ pub(crate) fn complete(
     if !names_controllers {
         put(properties, "controller.listener.names", "CONTROLLER");
     }
+    let roles = value(properties, "process.roles").unwrap_or_default();
+    if !roles.split(',').any(|role| role.trim() == "broker") {
+        // Nobody but brokers and controllers connects to it.
+        return listen.map_or(Ok(()), |it| complete_controller_listener(properties, it));
+    }
     match listen {
         Some(listen) => complete_listeners(properties, listen),
         None if lacks(properties, &["listeners"]) => complete_listeners(properties, DEFAULT_LISTEN),
@@ -93,6 +98,28 @@ pub(crate) fn complete(
         }
         None => Ok(()),
     }
+}
+
+/// Makes `listen` the listener of a controller that is no broker.
+fn complete_controller_listener(
+    properties: &mut Vec<Property>,
+    listen: &str,
+) -> anyhow::Result<()> {
+    refuse_no_address(listen)?;
+    let names = value(properties, "controller.listener.names").unwrap_or_default();
+    let name = names.split(',').next().unwrap_or_default().trim();
+    put(properties, "listeners", &format!("{name}://{listen}"));
+    properties.retain(|it| it.key != "advertised.listeners" || it.line == 0);
+    Ok(())
+}
+
+/// Refuses what is no address to listen on.
+pub(crate) fn refuse_no_address(listen: &str) -> anyhow::Result<()> {
+    if is_host_and_port(listen) {
+        return Ok(());
+    }
+    let expected = "HOST:PORT is expected, such as 127.0.0.1:9092 or [::1]:9092";
+    Err(Usage(format!("--listen {listen}: {expected}")).into())
 }
 
 /// Where the file tells of clients only: a node that is its own controller needs a listener for
@@ -111,10 +138,7 @@ fn add_controller_listener(properties: &mut Vec<Property>) {
 
 /// Makes `listen` the one listener for clients; those for controllers stay as they are.
 fn complete_listeners(properties: &mut Vec<Property>, listen: &str) -> anyhow::Result<()> {
-    if !is_host_and_port(listen) {
-        let expected = "HOST:PORT is expected, such as 127.0.0.1:9092 or [::1]:9092";
-        return Err(Usage(format!("--listen {listen}: {expected}")).into());
-    }
+    refuse_no_address(listen)?;
     let names = value(properties, "controller.listener.names").unwrap_or_default();
     let names: Vec<&str> = names.split(',').map(str::trim).collect();
     let own = value(properties, "listeners").unwrap_or_default();
@@ -131,7 +155,9 @@ fn complete_listeners(properties: &mut Vec<Property>, listen: &str) -> anyhow::R
         .as_deref()
         .or_else(|| clients.first().map(|entry| name_of(entry)));
     let mut listeners = vec![format!("{}://{listen}", name.unwrap_or("PLAINTEXT"))];
-    if controllers.is_empty() {
+    let roles = value(properties, "process.roles").unwrap_or_default();
+    let is_controller = roles.split(',').any(|role| role.trim() == "controller");
+    if controllers.is_empty() && is_controller {
         // Nobody else needs this listener yet: it gets a port of its own, on this machine only.
         let name = names.first().copied().unwrap_or("CONTROLLER");
         listeners.push(OWN_CONTROLLER.replace("CONTROLLER", name));
@@ -173,7 +199,8 @@ fn name_of(entry: &str) -> &str {
     entry.split("://").next().unwrap_or_default()
 }
 
-fn put(properties: &mut Vec<Property>, key: &str, value: &str) {
+/// Sets one key, whatever it was before.
+pub(crate) fn put(properties: &mut Vec<Property>, key: &str, value: &str) {
     properties.retain(|it| it.key != key);
     properties.push(Property {
         line: 0,
@@ -268,7 +295,7 @@ pub(crate) fn refuse_missing(config: &NodeConfig, states: &[DirState]) -> anyhow
     );
 }
 
-fn value(properties: &[Property], key: &str) -> Option<String> {
+pub(crate) fn value(properties: &[Property], key: &str) -> Option<String> {
     let found = properties.iter().rev().find(|it| it.key == key)?;
     Some(found.value.trim().to_owned()).filter(|value| !value.is_empty())
 }
@@ -281,7 +308,7 @@ fn known_node_id(properties: &[Property]) -> Option<String> {
     value(&parse_properties(&text).ok()?, "node.id")
 }
 
-fn path_text(path: &Path) -> anyhow::Result<String> {
+pub(crate) fn path_text(path: &Path) -> anyhow::Result<String> {
     let text = path.to_str().filter(|text| !text.contains(','));
     let text = text.with_context(|| {
         format!(
