@@ -153,6 +153,8 @@ impl Controller {
 pub type NextOffset = Offset;
 
 #[cfg(test)]
+mod model_tests;
+#[cfg(test)]
 mod random_tests;
 #[cfg(test)]
 pub(crate) mod testing;
