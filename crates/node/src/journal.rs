@@ -5,7 +5,7 @@ use std::fmt;
 use highwater_coordinator::GroupHappening;
 use highwater_log::{Progress, RecoveryStep};
 use highwater_replication::{IsrCause, IsrProposal};
-use highwater_types::{EpochEntry, LeaderEpoch, NodeId, Offset, TopicPartition};
+use highwater_types::{EpochEntry, LeaderEpoch, NodeId, Offset, PartitionEpoch, TopicPartition};
 
 use crate::job::LogDirNumber;
 
@@ -135,6 +135,39 @@ pub enum Happening {
         from: Vec<NodeId>,
         /// After.
         to: Vec<NodeId>,
+    },
+    /// The controller committed another state of a replicated partition.
+    PartitionCommitted {
+        /// The partition.
+        partition: TopicPartition,
+        /// Who leads; none while nobody does.
+        leader: NodeId,
+        /// The leader's epoch.
+        epoch: LeaderEpoch,
+        /// The partition epoch.
+        partition_epoch: PartitionEpoch,
+        /// The ISR.
+        in_sync_replicas: Vec<NodeId>,
+        /// Who may lead without loss though not in sync.
+        eligible_leader_replicas: Vec<NodeId>,
+    },
+    /// The controller made a replica the leader that may lack committed records.
+    ElectedUncleanly {
+        /// The partition.
+        partition: TopicPartition,
+        /// The new leader.
+        leader: NodeId,
+    },
+    /// A leader was named, instead of one that follows from who is up: only in simulations.
+    ElectionForced {
+        /// The partition.
+        partition: TopicPartition,
+        /// The new leader.
+        leader: NodeId,
+        /// Its epoch.
+        epoch: LeaderEpoch,
+        /// Whether it may lack committed records.
+        unclean: bool,
     },
     /// Acknowledged or readable records are gone. Always counted as an alarm.
     DataLoss {
@@ -322,6 +355,9 @@ impl fmt::Display for Happening {
             }
             Self::Group(happening) => happening.fmt(f),
             Self::Text(text) => f.write_str(text),
+            Self::PartitionCommitted { .. }
+            | Self::ElectedUncleanly { .. }
+            | Self::ElectionForced { .. } => self.fmt_controller(f),
             Self::LogOpened { .. }
             | Self::Recovering { .. }
             | Self::LogDeleted { .. }
@@ -342,6 +378,47 @@ impl fmt::Display for Happening {
 }
 
 impl Happening {
+    fn fmt_controller(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::PartitionCommitted {
+                partition,
+                leader,
+                epoch,
+                partition_epoch,
+                in_sync_replicas,
+                eligible_leader_replicas,
+            } => {
+                let isr = Nodes(in_sync_replicas);
+                write!(
+                    f,
+                    "commit {partition} leader={leader} epoch={epoch} isr={isr}"
+                )?;
+                if !eligible_leader_replicas.is_empty() {
+                    write!(f, " elr={}", Nodes(eligible_leader_replicas))?;
+                }
+                write!(f, " partition-epoch={partition_epoch}")
+            }
+            Self::ElectedUncleanly { partition, leader } => write!(
+                f,
+                "unclean election {partition} leader={leader}: committed records may be lost"
+            ),
+            Self::ElectionForced {
+                partition,
+                leader,
+                epoch,
+                unclean,
+            } => {
+                let how = if *unclean {
+                    "forced, unclean"
+                } else {
+                    "forced"
+                };
+                write!(f, "elect {partition} leader={leader} epoch={epoch} ({how})")
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn fmt_log(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::LogOpened {

@@ -157,6 +157,7 @@ const BROKER: &[ApiVersionRange] = &[
     range(ApiKey::DescribeConfigs, 1, 4),
     range(ApiKey::DeleteGroups, 0, 3),
     range(ApiKey::OffsetDelete, 0, 0),
+    range(ApiKey::DescribeQuorum, 0, 2),
     range(ApiKey::DescribeCluster, 0, 2),
     range(ApiKey::DescribeTopicPartitions, 0, 0),
 ];
@@ -170,6 +171,7 @@ const CONTROLLER: &[ApiVersionRange] = &[
     range(ApiKey::AlterPartition, 2, 3),
     range(ApiKey::Envelope, 0, 0),
     range(ApiKey::FetchSnapshot, 0, 1),
+    range(ApiKey::DescribeCluster, 0, 2),
     range(ApiKey::BrokerRegistration, 0, 4),
     range(ApiKey::BrokerHeartbeat, 0, 2),
     range(ApiKey::AllocateProducerIds, 0, 0),
@@ -216,6 +218,7 @@ mod tests {
             (32, 1, 4),
             (42, 0, 3),
             (47, 0, 0),
+            (55, 0, 2),
             (60, 0, 2),
             (75, 0, 0),
         ];
@@ -229,6 +232,7 @@ mod tests {
             (56, 2, 3),
             (58, 0, 0),
             (59, 0, 1),
+            (60, 0, 2),
             (62, 0, 4),
             (63, 0, 2),
             (67, 0, 0),

@@ -15,6 +15,7 @@ pub(crate) mod lifecycle;
 mod metadata_log;
 mod observer;
 mod params;
+mod partitions;
 mod publish;
 mod role;
 pub(crate) mod snapshots;

@@ -45,6 +45,7 @@ impl<D: Disk> Control<D> {
                 }
             }
             self.committed.set_end(batch.end);
+            self.journal_partitions(&batch.records, out);
             answers.extend(batch.answers);
         }
         if any {

@@ -3,7 +3,9 @@
 mod append;
 mod controllers;
 pub(crate) mod convert;
+mod describe_cluster;
 mod describe_quorum;
+mod elect;
 mod envelope;
 mod fetch;
 mod fetch_snapshot;

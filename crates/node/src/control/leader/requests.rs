@@ -100,6 +100,11 @@ impl<D: Disk> Leader<D> {
             Request::Envelope(envelope) => {
                 return Some(self.open_envelope(now, committed, caller, envelope));
             }
+            Request::DescribeCluster(request) => {
+                let image = committed.settled_image();
+                let response = self.describe_cluster(image, caller, version, &request);
+                return Some((response.into(), Wait::No));
+            }
             Request::DescribeQuorum(request) => {
                 let response = self.describe_quorum(now, caller, request);
                 return Some((response.into(), Wait::No));

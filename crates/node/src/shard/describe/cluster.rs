@@ -11,7 +11,7 @@ use crate::authorizer::OPERATIONS_NOT_ASKED;
 /// The endpoint type of brokers in DescribeCluster.
 const ENDPOINT_BROKER: i8 = 1;
 /// The endpoint type of controllers.
-const ENDPOINT_CONTROLLER: i8 = 2;
+pub(crate) const ENDPOINT_CONTROLLER: i8 = 2;
 
 /// Answers DescribeCluster on a broker listener.
 pub(crate) fn describe_cluster(
@@ -20,7 +20,7 @@ pub(crate) fn describe_cluster(
     request: &DescribeClusterRequest,
 ) -> DescribeClusterResponse {
     if request.endpoint_type != ENDPOINT_BROKER {
-        return wrong_endpoint(version, request.endpoint_type);
+        return wrong_endpoint(version, request.endpoint_type, ENDPOINT_BROKER);
     }
     let brokers = cx
         .image
@@ -67,13 +67,19 @@ pub(crate) fn live_broker(image: &MetadataImage, own: NodeId) -> NodeId {
         .unwrap_or(NodeId::NONE)
 }
 
-fn wrong_endpoint(version: i16, wanted: i8) -> DescribeClusterResponse {
-    let (error_code, message) = if wanted != ENDPOINT_CONTROLLER {
+/// What is answered when `wanted` is not the type of the endpoint, `this`.
+pub(crate) fn wrong_endpoint(version: i16, wanted: i8, this: i8) -> DescribeClusterResponse {
+    let name = |kind| match kind {
+        ENDPOINT_BROKER => "broker",
+        _ => "controller",
+    };
+    let (error_code, message) = if ![ENDPOINT_BROKER, ENDPOINT_CONTROLLER].contains(&wanted) {
         let text = format!("Unsupported endpoint type {wanted}");
         (ErrorCode::UNSUPPORTED_ENDPOINT_TYPE, text)
     } else {
-        let text = "This is an endpoint of a broker, and one of a controller is wanted.";
-        (ErrorCode::MISMATCHED_ENDPOINT_TYPE, text.to_owned())
+        let (this, wanted) = (name(this), name(wanted));
+        let text = format!("This is an endpoint of a {this}, and one of a {wanted} is wanted.");
+        (ErrorCode::MISMATCHED_ENDPOINT_TYPE, text)
     };
     let error_code = if version == 0 {
         ErrorCode::INVALID_REQUEST

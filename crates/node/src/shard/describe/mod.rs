@@ -11,7 +11,7 @@ use highwater_metadata::MetadataImage;
 use highwater_types::NodeId;
 
 pub(crate) use api_versions::{ApiVersionsContext, api_versions};
-pub(crate) use cluster::describe_cluster;
+pub(crate) use cluster::{ENDPOINT_CONTROLLER, describe_cluster, wrong_endpoint};
 pub(crate) use configs::describe_configs;
 pub(crate) use metadata::{MetadataAnswer, metadata, wants_all};
 pub(crate) use partitions::{is_internal, live_brokers};

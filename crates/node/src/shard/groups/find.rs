@@ -147,10 +147,10 @@ impl<D: Disk> Shard<D> {
     }
 
     /// Has `__consumer_offsets` made as Kafka makes it, but for the number of replicas when
-    /// nobody said one.
+    /// nobody said one. Brokers that are down count too: they come back.
     fn create_offsets_topic(&mut self, now: Now, out: &mut Effects<D>) {
         let settings = &self.groups.settings;
-        let brokers = self.image.brokers.values().filter(|it| !it.fenced).count();
+        let brokers = self.image.brokers.len();
         let segment_bytes = settings.segment_bytes.to_string();
         let configs = [
             ("cleanup.policy", "compact"),

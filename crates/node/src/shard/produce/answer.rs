@@ -111,7 +111,7 @@ fn current_leader(topic: Option<&TopicImage>, partition: PartitionIndex) -> Lead
 }
 
 fn endpoint(image: &MetadataImage, caller: &Caller, id: NodeId) -> Option<NodeEndpoint> {
-    let broker = image.broker(id)?;
+    let broker = image.broker(id).filter(|it| !it.fenced)?;
     let endpoint = broker.endpoint(&caller.listener_name)?;
     Some(NodeEndpoint {
         node_id: id,
