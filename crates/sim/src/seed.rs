@@ -10,7 +10,7 @@ use crate::client::ClientId;
 use crate::random::Random;
 use crate::setup;
 use crate::trace::Trace;
-use crate::world::clients::requests::{self, Purpose};
+use crate::world::clients::requests::{self, Purpose, Replicas};
 use crate::world::clients::{ConsumerLoad, Load, ProducerLoad};
 use crate::world::{Delays, World};
 
@@ -106,7 +106,7 @@ fn make_topics(world: &mut World, plan: &mut Random) -> Vec<TopicPartition> {
             ("internal.segment.bytes", *segment_bytes),
             ("index.interval.bytes", "100"),
         ];
-        let request = requests::create_topic(&name, count, &configs);
+        let request = requests::create_topic(&name, count, &Replicas::Count(1), &configs);
         let asked = world.ask(ADMIN, &request, 7, Purpose::CreateTopic(name.clone()));
         asked.expect("the node serves");
         let made = world.run_until(PATIENCE, |world| {
@@ -174,7 +174,7 @@ fn one_fault(world: &mut World, plan: &mut Random) {
 fn finish(world: &mut World) {
     let done = world.run_until(PATIENCE, |world| {
         world.clients.values().all(|client| match &client.load {
-            Load::Producer(load) => load.is_done() && client.link.in_flight() == 0,
+            Load::Producer(load) => load.is_done() && client.in_flight() == 0,
             Load::Scripted | Load::Consumer(_) | Load::Member(_) | Load::Hand(_) | Load::Gone => {
                 true
             }

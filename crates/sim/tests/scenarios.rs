@@ -1,8 +1,9 @@
-//! Every scenario file is played; its trace is the expectation. `REWRITE=1` records anew.
+//! Every scenario file is played; its trace is the expectation. `REWRITE=1` records anew, `ONLY=rt-01`
+//! plays those whose path has that in it, drafts too.
 
 use std::path::{Path, PathBuf};
 
-use highwater_sim::scenario::play;
+use highwater_sim::scenario::{play, play_told};
 
 #[test]
 fn every_story_is_told_as_written() {
@@ -10,13 +11,19 @@ fn every_story_is_told_as_written() {
     let mut different = Vec::new();
     let files = scenario_files();
     assert!(
-        files.len() > 15,
+        files.len() > 15 || std::env::var_os("ONLY").is_some(),
         "only {} scenario files found",
         files.len()
     );
     for path in files {
         let text = std::fs::read_to_string(&path).expect("a readable file");
-        let played = play(&text).unwrap_or_else(|why| panic!("{}: {why}", path.display()));
+        let is_alone = std::env::var_os("ONLY").is_some();
+        let played = play_told(&text, move |line| {
+            if is_alone {
+                println!("{line}");
+            }
+        });
+        let played = played.unwrap_or_else(|why| panic!("{}: {why}", path.display()));
         if played.matches {
             continue;
         }
@@ -47,6 +54,11 @@ fn a_story_is_the_same_each_time() {
 }
 
 fn scenario_files() -> Vec<PathBuf> {
+    let only = std::env::var("ONLY").ok();
+    let is_played = |path: &Path| match &only {
+        Some(only) => path.to_string_lossy().contains(only.as_str()),
+        None => path.extension().is_some_and(|kind| kind == "txt"),
+    };
     let mut files = Vec::new();
     let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios")];
     while let Some(folder) = folders.pop() {
@@ -54,7 +66,7 @@ fn scenario_files() -> Vec<PathBuf> {
             let path = entry.expect("an entry").path();
             if path.is_dir() {
                 folders.push(path);
-            } else if path.extension().is_some_and(|kind| kind == "txt") {
+            } else if is_played(&path) {
                 files.push(path);
             }
         }

@@ -5,30 +5,45 @@
 //!
 //! - I-08 `HwMonotonic`, I-10 `EpochCache`: [`replicas`].
 //! - I-18 `LogShape`, I-21 `Idempotence`: [`shape`], over the bytes as they reach the disk.
-//! - I-09 `NoReadAboveHw`, I-17 `ConsistentRead`: [`history`], over what clients were told.
+//! - I-09 `NoReadAboveHw`, I-17 `ConsistentRead`: [`history`], over what clients were told of a
+//!   partition with one replica.
+//! - I-01 to I-03, I-05 to I-07, I-09, I-11 to I-13, I-16, I-17, I-25, I-26 of partitions with several
+//!   replicas: [`cluster`].
+//! - I-04 `LeaderInIsr`, I-20 `EpochFencing`: [`controller`], over what is committed.
+//! - I-19 `Metadata`: [`metadata_logs`].
 //! - I-24 `Groups`: [`groups`], over the groups' log and what members are told.
 //! - I-28 `Replay`: whoever runs a seed twice compares the hashes of the traces.
 
+mod cluster;
+mod controller;
 mod groups;
 mod history;
+mod marks;
+mod metadata_logs;
 mod replicas;
 mod shape;
 #[cfg(test)]
 mod tests;
+mod verdict;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use highwater_disk::MemDisk;
 use highwater_node::shard::partition::Partition;
-use highwater_node::{Happening, JournalEntry};
+use highwater_node::{Happening, JournalEntry, MachineId};
 use highwater_protocol::messages::fetch_response::PartitionData;
+use highwater_records::Batch;
 use highwater_types::{Mono, NodeId, Offset, TopicIdPartition, TopicPartition};
 
+use self::cluster::{Cluster, CopyChange, Outcome};
 pub(crate) use self::groups::{FetchFloor, JoinFloor};
 use self::groups::{GROUPS_TOPIC, GroupHistory};
 use self::history::History;
+use self::marks::BatchMark;
 use self::replicas::LastSeen;
-use self::shape::LogBytes;
+pub(crate) use self::shape::stored_batches;
+use self::shape::{BATCH_BYTES_MAX, LogBytes};
+pub(crate) use self::verdict::Verdicts;
 use crate::world::World;
 use crate::world::clients::requests::{SentBatch, SentFetch};
 
@@ -39,17 +54,24 @@ type ReplicaKey = (NodeId, TopicIdPartition);
 #[derive(Debug, Default)]
 pub(crate) struct Checker {
     next_value: u64,
+    /// Machines that were stepped since the last look.
+    touched: BTreeSet<(NodeId, MachineId)>,
     last_seen: BTreeMap<ReplicaKey, LastSeen>,
     bytes: BTreeMap<ReplicaKey, LogBytes>,
+    cluster: Cluster,
     history: History,
+    /// What becomes of a broken invariant.
+    pub(crate) verdicts: Verdicts,
     /// What groups and their members said and were told.
     pub(crate) groups: GroupHistory,
     /// Replicas whose process ended and that were not seen since.
     ended: BTreeMap<ReplicaKey, Ended>,
     /// Partitions whose loss of data was told since the last start of their node.
-    told_losses: BTreeSet<TopicPartition>,
+    told_losses: BTreeSet<(NodeId, TopicPartition)>,
+    /// The same, since the last look.
+    losses_now: BTreeSet<(NodeId, TopicPartition)>,
     /// High watermarks that a loss of power left in a checkpoint.
-    checkpointed: BTreeMap<TopicPartition, Offset>,
+    checkpointed: BTreeMap<(NodeId, TopicPartition), Offset>,
     /// What was looked at, for the summary of a run.
     pub(crate) counts: Counts,
 }
@@ -86,36 +108,82 @@ impl Checker {
             .collect()
     }
 
-    /// Looks at every replica of every running node.
+    /// A machine is stepped: the next look is at what it owns.
+    pub(crate) fn touched(&mut self, node: NodeId, machine: MachineId) {
+        self.touched.insert((node, machine));
+    }
+
+    /// Looks at everything that the last event may have changed.
     pub(crate) fn after_event(&mut self, world: &World) {
+        for (id, machine) in std::mem::take(&mut self.touched) {
+            self.machine(world, id, machine);
+        }
+        self.losses_now.clear();
+    }
+
+    /// Looks at every replica of every running node.
+    #[cfg(test)]
+    pub(crate) fn everything(&mut self, world: &World) {
         for (id, node) in world.nodes() {
-            let Some(process) = &node.process else {
-                continue;
-            };
-            for shard in &process.shards {
-                for partition in shard.partitions().iter() {
-                    self.replica(world.now(), *id, &node.disks, partition);
+            for machine in node.process.iter().flat_map(|it| it.machine_ids()) {
+                self.machine(world, *id, machine);
+            }
+        }
+    }
+
+    fn machine(&mut self, world: &World, id: NodeId, machine: MachineId) {
+        let node = world.node(id);
+        let Some(process) = &node.process else {
+            return;
+        };
+        self.cluster.runs(id, node.life);
+        match machine {
+            MachineId::Control => {
+                if let Some(high_watermark) = process.control.metadata_high_watermark() {
+                    let (disks, verdicts) = (&node.disks, &mut self.verdicts);
+                    self.cluster
+                        .control_stepped(id, disks, high_watermark, verdicts);
+                    self.cluster_outcomes(world.now());
+                }
+            }
+            MachineId::Shard(number) => {
+                let shard = process.shards.get(usize::from(number));
+                for partition in shard.into_iter().flat_map(|it| it.partitions().iter()) {
+                    self.replica(world.now(), (id, node.life), &node.disks, partition);
                 }
             }
         }
     }
 
     /// Takes a journal entry of a node.
-    pub(crate) fn journal(&mut self, _node: NodeId, entry: &JournalEntry) {
+    pub(crate) fn journal(&mut self, node: NodeId, entry: &JournalEntry) {
         if let Happening::DataLoss { partition, .. } = &entry.happening {
-            self.told_losses.insert(partition.clone());
+            self.told_losses.insert((node, partition.clone()));
+            self.losses_now.insert((node, partition.clone()));
         }
+    }
+
+    /// A story lets a replica lead that may have lost records.
+    pub(crate) fn unclean_is_allowed(&mut self, partition: &TopicPartition) {
+        self.cluster.unclean_is_allowed(partition);
+    }
+
+    /// I-26: why things have not come to rest; `None` when everything is as it should be.
+    pub(crate) fn why_not_settled(&self) -> Option<String> {
+        self.cluster.why_not_settled()
     }
 
     /// A process ends: what its replicas had flushed is what a loss of power leaves.
     pub(crate) fn process_ends(&mut self, world: &World, id: NodeId) {
-        self.told_losses.clear();
+        self.told_losses.retain(|(node, _)| *node != id);
+        self.touched.retain(|(node, _)| *node != id);
+        self.cluster.process_ended(id);
         let Some(process) = &world.node(id).process else {
             return;
         };
         // A graceful stop closes logs before the process ends: what was seen last is flushed then.
         for (key, seen) in std::mem::take(&mut self.last_seen) {
-            let log_end_offset = seen.log_end_offset();
+            let log_end_offset = seen.log_end_offset;
             let closed = Ended {
                 log_end_offset,
                 flushed_offset: log_end_offset,
@@ -155,11 +223,15 @@ impl Checker {
         for ((node, _), ended) in &mut self.ended {
             ended.power_lost |= *node == id;
         }
+        self.cluster.disks_lost(id);
+        let checkpointed = checkpointed.into_iter();
+        let checkpointed = checkpointed.map(|(partition, offset)| ((id, partition), offset));
         self.checkpointed.extend(checkpointed);
     }
 
     /// Somebody damaged the files of a node that does not run: no promise about them holds.
     pub(crate) fn files_were_damaged(&mut self, id: NodeId) {
+        self.cluster.disks_lost(id);
         for ((node, _), ended) in &mut self.ended {
             if *node == id {
                 ended.power_lost = true;
@@ -196,14 +268,20 @@ impl Checker {
         self.counts.acknowledged += batch.values.len() as u64;
         let is_lost = self.ended.get(&(node, id)).is_some_and(|it| it.power_lost);
         assert!(!is_lost, "an answer of a process that lost its power");
-        self.history.acknowledged(id, batch, offset);
+        if !self.cluster.is_replicated(id) {
+            self.history.acknowledged(id, batch, offset);
+        } else if batch.acks == -1
+            && let Some(partition) = self.cluster.partition(id)
+        {
+            partition.acknowledged(node, offset, &batch.values, &mut self.verdicts);
+        }
     }
 
     /// Records were read.
     pub(crate) fn was_read(
         &mut self,
         world: &World,
-        _node: NodeId,
+        node: NodeId,
         fetch: &SentFetch,
         data: &PartitionData,
         records: &[(Offset, Vec<u8>)],
@@ -212,13 +290,18 @@ impl Checker {
             return;
         };
         self.counts.read += records.len() as u64;
-        self.history.was_read(id, data, records);
+        if !self.cluster.is_replicated(id) {
+            self.history.was_read(id, data, records);
+        } else if let Some(partition) = self.cluster.partition(id) {
+            let claimed = Offset::new(data.high_watermark);
+            partition.was_read(node, claimed, records, &mut self.verdicts);
+        }
     }
 
     fn replica(
         &mut self,
         now: Mono,
-        node: NodeId,
+        (node, life): (NodeId, u32),
         disks: &[MemDisk],
         partition: &Partition<MemDisk>,
     ) {
@@ -226,18 +309,19 @@ impl Checker {
             return;
         };
         let key = (node, partition.id());
-        let log = online.log();
-        let returns = self.ended.remove(&key);
-        if let Some(ended) = returns {
-            self.returned(now, key, partition, ended);
-        }
-        let seen = LastSeen::of(online);
-        let before = self.last_seen.insert(key, seen.clone());
-        if before.as_ref() == Some(&seen) {
+        let before = self.last_seen.get(&key);
+        if before.is_some_and(|it| it.still_holds(online)) {
             return;
         }
+        let is_replicated = self.cluster.is_replicated(key.1);
+        let returns = self.ended.remove(&key);
+        if let Some(ended) = returns {
+            self.returned(now, key, partition, ended, is_replicated);
+        }
+        let log = online.log();
+        let seen = LastSeen::of(online);
+        let before = self.last_seen.insert(key, seen.clone());
         seen.check(partition, online, before.as_ref());
-        self.history.high_watermark(key.1, online.high_watermark());
         let disk = disks
             .get(usize::from(partition.dir().0))
             .expect("a directory of the node");
@@ -245,13 +329,32 @@ impl Checker {
         let (history, mut stored) = (&self.history, BTreeSet::new());
         let (name, groups) = (partition.name(), &mut self.groups);
         let is_of_groups = name.topic.as_str() == GROUPS_TOPIC;
-        self.counts.batches += bytes.follow(disk, log, &mut |record| {
+        let news = bytes.follow(disk, log, false, &mut |record| {
+            if is_replicated {
+                return;
+            }
             history.is_stored(key.1, record.offset, record.value.unwrap_or_default());
             stored.insert(record.offset);
             if is_of_groups {
                 groups.record(name, record.offset, record.key, record.value);
             }
         });
+        self.counts.batches += news.marks.len() as u64;
+        if is_replicated {
+            let told_loss = self.losses_now.contains(&(node, name.clone()));
+            let change = CopyChange {
+                node,
+                life,
+                seen: &seen,
+                news,
+                told_loss,
+            };
+            let verdicts = &mut self.verdicts;
+            self.cluster.copy_changed(key.1, name, change, verdicts);
+            self.cluster_outcomes(now);
+            return;
+        }
+        self.history.high_watermark(key.1, online.high_watermark());
         self.history.log_start(key.1, log.log_start_offset());
         if returns.is_some() {
             self.history.holds(key.1, &stored);
@@ -263,6 +366,38 @@ impl Checker {
         }
     }
 
+    /// Hands on what became committed or lost in partitions with several replicas.
+    fn cluster_outcomes(&mut self, now: Mono) {
+        for outcome in self.cluster.take_outcomes() {
+            match outcome {
+                Outcome::Committed(id, marks) => self.groups_committed(id, &marks),
+                Outcome::Lost(id, end) => {
+                    if let Some(partition) = self.cluster.partition(id) {
+                        let name = partition.name().clone();
+                        self.counts.lost_with_power += self.groups.cut(&name, end, now);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The groups' log of several replicas counts once it is committed.
+    fn groups_committed(&mut self, id: TopicIdPartition, marks: &[BatchMark]) {
+        let Some(partition) = self.cluster.partition(id) else {
+            return;
+        };
+        let name = partition.name().clone();
+        for bytes in marks.iter().filter_map(|mark| mark.bytes.as_ref()) {
+            let batch = Batch::parse(bytes).expect("it was parsed before");
+            let open = batch.open(BATCH_BYTES_MAX).expect("it was opened before");
+            for record in open.records() {
+                let record = record.expect("it was read before");
+                self.groups
+                    .record(&name, record.offset, record.key, record.value);
+            }
+        }
+    }
+
     /// A replica is seen for the first time since its process ended.
     fn returned(
         &mut self,
@@ -270,6 +405,7 @@ impl Checker {
         key: ReplicaKey,
         partition: &Partition<MemDisk>,
         ended: Ended,
+        is_replicated: bool,
     ) {
         let Ok(online) = partition.online() else {
             return;
@@ -277,21 +413,26 @@ impl Checker {
         let log = online.log();
         let (name, end) = (partition.name(), log.log_end_offset());
         assert!(
-            end >= ended.flushed_offset,
+            end >= ended.flushed_offset || is_replicated,
             "{name}: flushed {} but ends at {end}",
             ended.flushed_offset
         );
+        let checkpointed = self.checkpointed.remove(&(key.0, name.clone()));
+        if let Some(high_watermark) = checkpointed.filter(|it| *it > end) {
+            assert!(
+                self.told_losses.contains(&(key.0, name.clone())),
+                "{name}: ends at {end} below its high watermark {high_watermark}, and no data loss \
+                 was told"
+            );
+        }
+        // What several replicas hold, and what a follower cut at once, is looked at together.
+        if is_replicated {
+            return;
+        }
         if !ended.power_lost {
             assert_eq!(
                 end, ended.log_end_offset,
                 "{name}: a crash lost what was written"
-            );
-        }
-        if let Some(high_watermark) = self.checkpointed.remove(name).filter(|it| *it > end) {
-            assert!(
-                self.told_losses.contains(name),
-                "{name}: ends at {end} below its high watermark {high_watermark}, and no data loss \
-                 was told"
             );
         }
         let mut lost = self.history.cut(key.1, end) + self.groups.cut(name, end, now);

@@ -3,13 +3,26 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use bytes::Bytes;
 use highwater_disk::{Disk as _, DiskFile as _, MemDisk, OpenMode};
 use highwater_log::{DamagedRange, PartitionLog};
-use highwater_records::{Batch, BatchError, BatchHeader, Record};
+use highwater_records::{Batch, BatchError, BatchHeader, Batches, Record};
 use highwater_types::{LeaderEpoch, Millis, Offset, ProducerEpoch, ProducerId, WallMs};
 
+use super::groups::GROUPS_TOPIC;
+use super::marks::{BatchMark, value_hash};
+
 /// Output bound for a batch of the simulator.
-const BATCH_BYTES_MAX: u64 = 1 << 20;
+pub(super) const BATCH_BYTES_MAX: u64 = 1 << 20;
+
+/// What came to a log since it was last looked at.
+#[derive(Debug, Default)]
+pub(super) struct LogNews {
+    /// The log was cut, or opened: what follows is all that it holds.
+    pub(super) is_anew: bool,
+    /// Batches, in order.
+    pub(super) marks: Vec<BatchMark>,
+}
 
 /// How far the bytes of a log were followed.
 #[derive(Debug, Default)]
@@ -24,6 +37,8 @@ pub(super) struct LogBytes {
     epoch: Option<LeaderEpoch>,
     /// Every damage that the log ever told of: after a clean stop it need not look again.
     damage: Vec<DamagedRange>,
+    /// Whether anything was seen since it was begun anew.
+    is_followed: bool,
 }
 
 impl LogBytes {
@@ -41,26 +56,28 @@ impl LogBytes {
     }
 
     /// Looks at the batches that came since the last call, and hands each record of theirs to
-    /// `see`; gives the number of batches.
+    /// `see`; `is_cut`: the log told that it was cut in between.
     pub(super) fn follow(
         &mut self,
         disk: &MemDisk,
         log: &PartitionLog<MemDisk>,
+        is_cut: bool,
         see: &mut dyn FnMut(&Record<'_>),
-    ) -> u64 {
-        let is_cut = self
-            .end_offset
-            .is_some_and(|end| end > log.log_end_offset());
-        if is_cut {
+    ) -> LogNews {
+        let range = log.log_start_offset()..=log.log_end_offset();
+        if is_cut || self.end_offset.is_some_and(|end| !range.contains(&end)) {
             self.begin_anew();
         }
+        let mut news = LogNews {
+            is_anew: !std::mem::replace(&mut self.is_followed, true),
+            marks: Vec::new(),
+        };
         for range in log.damage() {
             if !self.damage.contains(range) {
                 self.damage.push(*range);
             }
         }
         self.damage.sort_by_key(|range| range.from);
-        let mut found = 0;
         for segment in log.segments() {
             let seen = match self.at {
                 Some((base, _)) if segment.base_offset < base => continue,
@@ -69,7 +86,7 @@ impl LogBytes {
             };
             if seen < segment.size_bytes {
                 let bytes = read(disk, log, segment.base_offset, seen, segment.size_bytes);
-                found += self.batches(log, segment.base_offset, &bytes, see);
+                self.batches(log, segment.base_offset, &bytes, see, &mut news.marks);
             }
             self.at = Some((segment.base_offset, segment.size_bytes));
         }
@@ -80,7 +97,7 @@ impl LogBytes {
             "I-18 {}: the bytes do not reach to the log end offset",
             log.topic_partition()
         );
-        found
+        news
     }
 
     fn batches(
@@ -89,9 +106,9 @@ impl LogBytes {
         base: Offset,
         bytes: &[u8],
         see: &mut dyn FnMut(&Record<'_>),
-    ) -> u64 {
+        marks: &mut Vec<BatchMark>,
+    ) {
         let name = log.topic_partition();
-        let mut found = 0;
         let mut rest = bytes;
         while !rest.is_empty() {
             let expected = self.end_offset.unwrap_or(base);
@@ -107,6 +124,7 @@ impl LogBytes {
                     continue;
                 }
             };
+            let own_bytes = rest.get(..batch.size_bytes()).unwrap_or_default();
             rest = rest.get(batch.size_bytes()..).unwrap_or_default();
             let header = batch.header();
             assert!(
@@ -123,13 +141,18 @@ impl LogBytes {
             self.end_offset = Some(header.next_offset());
             self.epoch_of(log, header);
             self.sequence_of(log, header);
+            let mut mark = mark_of(header);
+            if name.topic.as_str() == GROUPS_TOPIC {
+                mark.bytes = Some(Bytes::copy_from_slice(own_bytes));
+            }
             for record in batch.open(BATCH_BYTES_MAX).expect("opens").records() {
                 let record = record.unwrap_or_else(|why| panic!("I-18 {name}: {why}"));
+                mark.values
+                    .push(value_hash(record.value.unwrap_or_default()));
                 see(&record);
             }
-            found += 1;
+            marks.push(mark);
         }
-        found
     }
 
     /// The base offset is not under the checksum: what a lost sector took of it may leave a batch
@@ -190,6 +213,18 @@ impl LogBytes {
     }
 }
 
+fn mark_of(header: &BatchHeader) -> BatchMark {
+    BatchMark {
+        base: header.base_offset,
+        next: header.next_offset(),
+        epoch: header.leader_epoch,
+        crc: header.crc,
+        is_idempotent: header.producer_id.is_some() && header.base_sequence >= 0,
+        values: Vec::new(),
+        bytes: None,
+    }
+}
+
 fn checked(batch: Batch<'_>) -> Result<Batch<'_>, BatchError> {
     batch.check_crc()?;
     Ok(batch)
@@ -212,6 +247,29 @@ fn after_damage<'a>(
         is_next.then_some(rest)
     });
     Some((next.unwrap_or_default(), damage.to))
+}
+
+/// Every batch that an open log holds on its disk, with its values as text.
+pub(crate) fn stored_batches(
+    disks: &[MemDisk],
+    log: &PartitionLog<MemDisk>,
+) -> Vec<(BatchHeader, Vec<String>)> {
+    let mut found = Vec::new();
+    let is_there = |disk: &&MemDisk| disk.session().list(log.dir()).is_ok();
+    for (disk, segment) in disks.iter().filter(is_there).flat_map(|disk| {
+        let segments: Vec<_> = log.segments().collect();
+        segments.into_iter().map(move |segment| (disk, segment))
+    }) {
+        let bytes = read(disk, log, segment.base_offset, 0, segment.size_bytes);
+        for batch in Batches::new(&bytes).map_while(Result::ok) {
+            let open = batch.open(BATCH_BYTES_MAX).expect("opens");
+            let values = open.records().map_while(Result::ok);
+            let values =
+                values.map(|it| String::from_utf8_lossy(it.value.unwrap_or_default()).into());
+            found.push((*batch.header(), values.collect()));
+        }
+    }
+    found
 }
 
 fn read(disk: &MemDisk, log: &PartitionLog<MemDisk>, base: Offset, from: u64, to: u64) -> Vec<u8> {

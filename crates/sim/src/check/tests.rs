@@ -24,7 +24,7 @@ fn complaint(world: &mut World) -> String {
     let checker = std::mem::take(&mut world.checker);
     said(|| {
         let mut checker = checker;
-        checker.after_event(world);
+        checker.everything(world);
     })
 }
 

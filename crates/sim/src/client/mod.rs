@@ -1,4 +1,4 @@
-//! A simulated client: one connection, requests in the order of sending, and what became of them.
+//! A connection of a simulated client: requests in the order of sending, and what became of them.
 
 mod wire;
 
@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 use highwater_node::ConnId;
 use highwater_protocol::{ApiKey, Request, Response};
+use highwater_types::Mono;
 
 /// Names a client in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -18,10 +19,11 @@ struct InFlight<P> {
     correlation_id: i32,
     api_key: ApiKey,
     version: i16,
+    sent_at: Mono,
     purpose: P,
 }
 
-/// One client. Generic over the purpose of its requests, which belongs to its owner.
+/// One connection. Generic over the purpose of its requests, which belongs to its owner.
 #[derive(Debug)]
 pub(crate) struct Client<P> {
     conn: Option<ConnId>,
@@ -64,11 +66,16 @@ impl<P> Client<P> {
         self.in_flight.len()
     }
 
+    /// When the oldest request without an answer was sent.
+    pub(crate) fn waits_since(&self) -> Option<Mono> {
+        self.in_flight.front().map(|it| it.sent_at)
+    }
+
     /// The frame of a request. With `silent` no answer is expected (acks=0).
     pub(crate) fn send(
         &mut self,
-        request: &Request,
-        version: i16,
+        now: Mono,
+        (request, version): (&Request, i16),
         purpose: P,
         silent: bool,
     ) -> Bytes {
@@ -80,6 +87,7 @@ impl<P> Client<P> {
                 correlation_id,
                 api_key,
                 version,
+                sent_at: now,
                 purpose,
             };
             self.in_flight.push_back(waiting);

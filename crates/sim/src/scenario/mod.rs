@@ -40,8 +40,21 @@ pub(crate) fn world_after(text: &str) -> World {
 /// # Panics
 /// When an invariant breaks: that is a mistake of the node.
 pub fn play(text: &str) -> Result<Played, ScriptError> {
+    play_told(text, |_| ())
+}
+
+/// As [`play`], and hands each line of the trace to `tell` as it happens: for stories that do not
+/// come to their end.
+///
+/// # Errors
+/// As there.
+///
+/// # Panics
+/// As there.
+pub fn play_told(text: &str, tell: impl FnMut(&str) + 'static) -> Result<Played, ScriptError> {
     let mut script = Script::parse(text)?;
     let mut world = World::new(1, Delays::STEADY);
+    world.trace = Trace::told_to(tell);
     for block in &mut script.blocks {
         for command in &block.commands {
             let done = verbs::perform(&mut world, command);
@@ -49,6 +62,7 @@ pub fn play(text: &str) -> Result<Played, ScriptError> {
         }
         block.expected = world.trace.take_new().to_vec();
     }
+    verbs::expect::check(&world)?;
     let mut recorded = String::new();
     write!(recorded, "{script}").expect("writing to memory");
     Ok(Played {

@@ -6,9 +6,10 @@ use highwater_disk::Disk as _;
 use highwater_log::checkpoint::OffsetCheckpoint;
 use highwater_log::checkpoint::offsets::HIGH_WATERMARK_FILE;
 use highwater_node::{Input, MachineId};
-use highwater_types::{Millis, Mono, NodeId};
+use highwater_types::{Millis, Mono, NodeId, TopicPartition};
 
 use super::World;
+use super::network::{Packet, Towards};
 use super::node::Peer;
 
 /// How long a graceful stop may take.
@@ -74,6 +75,7 @@ impl World {
     pub(crate) fn crash(&mut self, id: NodeId) {
         self.tell(format!("{id}: crash"));
         self.end_process(id);
+        self.hosts_say_so(id);
         for disk in &self.node(id).disks {
             disk.crash();
         }
@@ -83,6 +85,7 @@ impl World {
     pub(crate) fn power_off(&mut self, id: NodeId) {
         self.tell(format!("{id}: power off"));
         self.end_process(id);
+        self.node_mut(id).is_off = true;
         let disks = self.node(id).disks.clone();
         for disk in disks {
             disk.power_off(&mut || self.random.any());
@@ -94,6 +97,7 @@ impl World {
     pub(crate) fn power_off_losing_unsynced(&mut self, id: NodeId) {
         self.tell(format!("{id}: power off, all unsynced writes lost"));
         self.end_process(id);
+        self.node_mut(id).is_off = true;
         for disk in &self.node(id).disks {
             disk.power_off_losing_unsynced();
         }
@@ -106,15 +110,53 @@ impl World {
     /// When it does not stop.
     pub(crate) fn stop(&mut self, id: NodeId) {
         self.tell(format!("{id}: stop"));
+        assert!(!self.is_paused(id), "node {id} stands still");
         self.step(id, MachineId::Control, Input::Stop);
         let stopped = self.run_until(STOP_PATIENCE, |world| {
             world.process(id).is_none_or(|it| it.stopped)
         });
         assert!(stopped, "node {id} does not stop");
         self.end_process(id);
+        self.hosts_say_so(id);
         for disk in &self.node(id).disks {
             disk.crash();
         }
+    }
+
+    /// Everything that the node has written is on its disks now.
+    pub(crate) fn write_back(&mut self, id: NodeId) {
+        for disk in &self.node(id).disks {
+            disk.write_back();
+        }
+    }
+
+    /// The wall clock of a node is set so many milliseconds ahead of the world's.
+    pub(crate) fn skew(&mut self, id: NodeId, ahead_ms: i64) {
+        self.tell(format!("{id}: clock is {ahead_ms} ms ahead"));
+        self.node_mut(id).wall_skew_ms = ahead_ms;
+    }
+
+    /// The wall clock of a node gains so many millionths from now on.
+    pub(crate) fn drift(&mut self, id: NodeId, ppm: i64) {
+        self.tell(format!("{id}: clock gains {ppm} ppm"));
+        let now = self.now();
+        let ahead = (self.now_of(id).wall.raw() - Self::true_wall(now)).max(i64::MIN);
+        let node = self.node_mut(id);
+        node.wall_skew_ms = ahead;
+        node.wall_drift_ppm = ppm;
+        node.drifts_since = now;
+    }
+
+    /// Makes a broker the leader of a partition, through the controller's own log.
+    pub(crate) fn elect(
+        &mut self,
+        partition: &TopicPartition,
+        leader: NodeId,
+        in_sync_replicas: Option<Vec<NodeId>>,
+        unclean: bool,
+    ) -> Result<(), String> {
+        let _ = (partition, leader, in_sync_replicas, unclean);
+        Err("not yet".to_owned())
     }
 
     /// The checker learns which high watermarks survived in checkpoints: what is missing below
@@ -137,13 +179,29 @@ impl World {
         let mut checker = std::mem::take(&mut self.checker);
         checker.process_ends(self, id);
         self.checker = checker;
+        self.forget_pause(id);
         let Some(process) = self.node_mut(id).process.take() else {
             return;
         };
-        for (conn, live) in process.conns {
-            if let Peer::Client(client) = live.peer {
-                self.closed_at_client(client, conn);
+        for conn in process.conns.keys() {
+            // Clients do not wait: a test of what they make of silence is the pause.
+            if let Some(Peer::Client(_)) = self.wires.get(conn).map(|it| it.peer) {
+                self.closed_at_peer(*conn);
             }
+        }
+    }
+
+    /// The process is gone and its host is not: whoever has a connection with it learns that. When
+    /// the power goes nobody says so.
+    fn hosts_say_so(&mut self, id: NodeId) {
+        let wires = self.wires.iter();
+        let ends = wires.filter_map(|(conn, wire)| match wire.peer {
+            Peer::Node(link) if link.node == id => Some((*conn, Towards::Node)),
+            Peer::Node(_) if wire.node == id => Some((*conn, Towards::Peer)),
+            _ => None,
+        });
+        for (conn, towards) in ends.collect::<Vec<_>>() {
+            self.carry(conn, towards, Packet::Close);
         }
     }
 }

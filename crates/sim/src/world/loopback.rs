@@ -1,25 +1,13 @@
 //! A node's requests to its own controller: encoded bytes, like those to any other node.
 
-use std::collections::VecDeque;
-
 use highwater_disk::MemFile;
 use highwater_node::loopback::Sender;
-use highwater_node::{Channel, ConnId, Connection, Input, Loopback, MachineId, PeerError, Piece, Token};
+use highwater_node::{Channel, ConnId, Input, Loopback, MachineId, PeerError, Piece, Token};
 use highwater_protocol::{OutRequest, Response};
 use highwater_types::{Mono, NodeId};
 
-use super::node::{LiveConn, Peer};
+use super::node::Peer;
 use super::{Event, World};
-
-/// The connections of each node to itself; those of clients lie between.
-const fn id_of(channel: Channel) -> ConnId {
-    match channel {
-        Channel::Others => ConnId(0),
-        Channel::Lifecycle => ConnId(u64::MAX),
-        Channel::Metadata => ConnId(u64::MAX - 1),
-        Channel::Fetcher => ConnId(u64::MAX - 2),
-    }
-}
 
 impl World {
     pub(super) fn send_to_itself(
@@ -35,20 +23,15 @@ impl World {
         let Some(process) = self.process_mut(node) else {
             return;
         };
-        let id = id_of(channel);
-        process.conns.entry(id).or_insert_with(|| LiveConn {
-            core: Connection::new(id, Loopback::caller()),
-            machine: MachineId::Control,
-            peer: Peer::Loopback(channel),
-            inbox: VecDeque::new(),
-            last_to_node: now,
-            last_to_peer: now,
-            is_broken: false,
-        });
+        let known = process.loopbacks.get(&channel).map(|(conn, _)| *conn);
+        let conn = known.unwrap_or_else(|| self.connect_to_itself(node, life, channel));
+        let Some(loopback) = self.loopback(node, channel) else {
+            return;
+        };
         let (machine, token) = sender;
-        match process.loopback(channel).request_frame(sender, request) {
+        match loopback.request_frame(sender, request) {
             Ok(frame) => {
-                self.send_frame(node, id, frame);
+                self.send_frame(conn, frame);
                 let at = deadline.max(now);
                 self.events.push(
                     at,
@@ -64,34 +47,55 @@ impl World {
         }
     }
 
+    fn connect_to_itself(&mut self, node: NodeId, life: u32, channel: Channel) -> ConnId {
+        let conn = ConnId(self.next_conn);
+        let peer = Peer::Loopback(node, channel);
+        self.join_wire(
+            node,
+            life,
+            conn,
+            MachineId::Control,
+            Loopback::caller(),
+            peer,
+        );
+        if let Some(process) = self.process_mut(node) {
+            process
+                .loopbacks
+                .insert(channel, (conn, Loopback::default()));
+        }
+        conn
+    }
+
+    fn loopback(&mut self, node: NodeId, channel: Channel) -> Option<&mut Loopback> {
+        let (_, loopback) = self.process_mut(node)?.loopbacks.get_mut(&channel)?;
+        Some(loopback)
+    }
+
     pub(super) fn looped_back(
         &mut self,
         node: NodeId,
         channel: Channel,
         pieces: Vec<Piece<MemFile>>,
     ) {
-        let Some(process) = self.process_mut(node) else {
-            return;
-        };
-        if let Some((sender, result)) = process.loopback(channel).handle_frame(pieces) {
+        let answered = self.loopback(node, channel);
+        let answered = answered.and_then(|it| it.handle_frame(pieces));
+        if let Some((sender, result)) = answered {
             self.peer_answer(node, sender, result);
         }
     }
 
     pub(super) fn loopback_deadline(&mut self, node: NodeId, machine: MachineId, token: Token) {
-        let Some(process) = self.process_mut(node) else {
-            return;
-        };
         let sender = (machine, token);
-        if Channel::ALL
-            .into_iter()
-            .any(|channel| process.loopback(channel).forget(sender))
-        {
-            self.peer_answer(node, (machine, token), Err(PeerError::TimedOut));
+        let waits = Channel::ALL.into_iter().any(|channel| {
+            let loopback = self.loopback(node, channel);
+            loopback.is_some_and(|it| it.forget(sender))
+        });
+        if waits {
+            self.peer_answer(node, sender, Err(PeerError::TimedOut));
         }
     }
 
-    fn peer_answer(
+    pub(super) fn peer_answer(
         &mut self,
         node: NodeId,
         (machine, token): Sender,

@@ -5,29 +5,34 @@
 //! chance - delays, the order of jobs, how shards interleave - is drawn from one seed.
 
 pub(crate) mod clients;
+mod describe;
 mod events;
 mod faults;
-mod hold;
+mod gates;
 mod looks;
 mod loopback;
 mod network;
 mod node;
+mod pause;
+mod peers;
 mod perform;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use bytes::Bytes;
-use highwater_disk::{Blocking, MemDisk, MemFile};
+use highwater_disk::{Blocking, MemDisk};
 use highwater_node::{
-    ConnId, FormatOptions, FormatVoters, Input, Job, MachineId, NodeConfig, Piece, Token, boot,
-    format, run_job,
+    ConnId, FormatOptions, FormatVoters, Input, Job, MachineId, NodeConfig, Token, boot, format,
+    run_job,
 };
 use highwater_types::{Millis, Mono, NodeId, Now, TopicName, WallMs};
 
 use self::clients::SimClient;
 use self::events::EventQueue;
 pub(crate) use self::faults::{ProcessEnd, ReloadAt};
-use self::node::{Process, SimNode};
+use self::gates::Gates;
+pub(crate) use self::gates::{Hold, Which};
+use self::network::{Packet, Towards, Wire};
+use self::node::{LinkRef, Process, SimNode};
 use crate::check::Checker;
 use crate::client::ClientId;
 use crate::random::Random;
@@ -86,28 +91,18 @@ enum Event {
         token: Token,
         job: Job<MemDisk>,
     },
-    /// A frame reaches its node.
-    ToNode {
-        node: NodeId,
-        life: u32,
+    /// A packet has travelled along a connection.
+    Arrive {
         conn: ConnId,
-        frame: Bytes,
+        towards: Towards,
+        packet: Packet,
     },
-    /// A frame reaches the other end: regions are read now, late.
-    ToPeer {
-        node: NodeId,
-        life: u32,
-        conn: ConnId,
-        pieces: Vec<Piece<MemFile>>,
-    },
-    /// A connection ends, seen from the node.
+    /// A node closes a connection.
     ClosedAtNode {
         node: NodeId,
         life: u32,
         conn: ConnId,
     },
-    /// A connection ends, seen from the client.
-    ClosedAtClient { client: ClientId, conn: ConnId },
     /// A muted connection reads again.
     Unmuted {
         node: NodeId,
@@ -121,8 +116,28 @@ enum Event {
         machine: MachineId,
         token: Token,
     },
+    /// A node asks another one for a connection, until it gives up.
+    Connect { link: LinkRef, gives_up: Mono },
+    /// The deadline of a request to another node.
+    LinkTime { link: LinkRef },
     /// A client looks at what to do next.
     Client(ClientId),
+}
+
+impl Event {
+    /// The process that it happens to, if it is one, and which life of it.
+    const fn process(&self) -> Option<(NodeId, u32)> {
+        match self {
+            Self::Machine { node, life, .. }
+            | Self::Tick { node, life, .. }
+            | Self::Job { node, life, .. }
+            | Self::ClosedAtNode { node, life, .. }
+            | Self::LoopbackDeadline { node, life, .. }
+            | Self::Unmuted { node, life, .. } => Some((*node, *life)),
+            Self::Connect { link, .. } | Self::LinkTime { link } => Some((link.node, link.life)),
+            Self::Arrive { .. } | Self::Client(_) => None,
+        }
+    }
 }
 
 /// One run.
@@ -138,10 +153,16 @@ pub(crate) struct World {
     pub(crate) clients: BTreeMap<ClientId, SimClient>,
     /// How many partitions topics were made with.
     pub(crate) partition_counts: BTreeMap<TopicName, i32>,
-    /// Clients whose frames are held, and the frames.
-    holding: BTreeSet<ClientId>,
-    held: Vec<(NodeId, ConnId, Vec<Piece<MemFile>>)>,
+    /// Every connection.
+    wires: BTreeMap<ConnId, Wire>,
+    /// Where the ways of the network are shut.
+    gates: Gates,
+    /// Counts packets that stay before a gate.
+    next_stuck: u64,
     next_conn: u64,
+    next_link: u64,
+    /// What happened to processes that stand still.
+    postponed: BTreeMap<NodeId, Vec<Event>>,
     /// When a process ends and starts by itself.
     pub(crate) reload_at: Option<ReloadAt>,
     /// Events so far.
@@ -161,9 +182,12 @@ impl World {
             nodes: BTreeMap::new(),
             clients: BTreeMap::new(),
             partition_counts: BTreeMap::new(),
-            holding: BTreeSet::new(),
-            held: Vec::new(),
+            wires: BTreeMap::new(),
+            gates: Gates::default(),
+            next_stuck: 0,
             next_conn: 1,
+            next_link: 1,
+            postponed: BTreeMap::new(),
             reload_at: None,
             steps: 0,
         }
@@ -180,6 +204,10 @@ impl World {
             disks,
             config,
             wall_skew_ms: 0,
+            wall_drift_ppm: 0,
+            drifts_since: Mono::START,
+            is_off: false,
+            is_paused: false,
             life: 0,
             process: None,
         };
@@ -187,18 +215,26 @@ impl World {
         self.start(id);
     }
 
-    /// Formats the disks of a node that is to be added.
-    pub(crate) fn format(&mut self, id: NodeId, config: &NodeConfig, disks: &[MemDisk]) {
+    /// Formats the disks of a node that is to be added; gives the id of its cluster.
+    pub(crate) fn format(
+        &mut self,
+        id: NodeId,
+        config: &NodeConfig,
+        disks: &[MemDisk],
+        cluster_id: Option<String>,
+        voters: FormatVoters,
+    ) -> String {
         let options = FormatOptions {
-            cluster_id: None,
-            voters: FormatVoters::Standalone,
+            cluster_id,
+            voters,
             ignore_formatted: false,
             features: Vec::new(),
         };
         let (seed, now) = (self.random.seed(), self.now_of(id));
         let sessions: Vec<MemDisk> = disks.iter().map(MemDisk::session).collect();
         let done = format(config, &sessions, &options, now, seed, &Blocking::enter());
-        done.unwrap_or_else(|why| panic!("node {id} cannot be formatted: {why}"));
+        let done = done.unwrap_or_else(|why| panic!("node {id} cannot be formatted: {why}"));
+        done.cluster_id
     }
 
     /// The node, which must be there.
@@ -231,6 +267,7 @@ impl World {
         let node = self.node_mut(id);
         assert!(node.process.is_none(), "node {id} runs already");
         node.life += 1;
+        node.is_off = false;
         let disks = node.disks.iter().map(MemDisk::session).collect();
         let booted = boot(node.config.clone(), disks, now, seed, &Blocking::enter());
         let booted = booted.unwrap_or_else(|why| panic!("node {id} does not start: {why}"));
@@ -239,10 +276,11 @@ impl World {
             shards: booted.shards,
             conns: BTreeMap::new(),
             loopbacks: BTreeMap::new(),
+            links: BTreeMap::new(),
             ticks: BTreeMap::new(),
             last_part: BTreeMap::new(),
             stopped: false,
-            serving: false,
+            listens: BTreeSet::new(),
         });
         self.tell(format!("{id}: start"));
         for entry in booted.events {
@@ -291,72 +329,48 @@ impl World {
     }
 
     fn happen(&mut self, event: Event) {
+        if let Some(node) = event.process() {
+            if !self.lives(node.0, node.1) {
+                return;
+            }
+            if self.is_paused(node.0) {
+                return self.postpone(node.0, event);
+            }
+        }
         match event {
             Event::Machine {
                 node,
-                life,
                 machine,
                 input,
-            } if self.lives(node, life) => {
-                self.step(node, machine, input);
-            }
-            Event::Tick {
-                node,
-                life,
-                machine,
-            } if self.lives(node, life) => {
-                self.tick(node, machine);
-            }
+                ..
+            } => self.step(node, machine, input),
+            Event::Tick { node, machine, .. } => self.tick(node, machine),
             Event::Job {
                 node,
-                life,
                 machine,
                 token,
                 job,
-            } if self.lives(node, life) => {
+                ..
+            } => {
                 let result = run_job(job, &Blocking::enter());
                 self.step(node, machine, Input::JobDone { token, result });
             }
-            Event::ToNode {
-                node,
-                life,
-                conn,
-                frame,
-            } if self.lives(node, life) => {
-                self.frame_at_node(node, conn, frame);
-            }
-            Event::ToPeer {
-                node,
-                life,
-                conn,
-                pieces,
-            } if self.lives(node, life) => {
-                self.frame_at_peer(node, conn, pieces);
-            }
-            Event::ClosedAtNode { node, life, conn } if self.lives(node, life) => {
-                self.closed_at_node(node, conn);
-            }
-            Event::ClosedAtClient { client, conn } => self.closed_at_client(client, conn),
-            Event::Unmuted { node, life, conn } if self.lives(node, life) => {
-                self.unmuted(node, conn);
-            }
+            Event::ClosedAtNode { node, conn, .. } => self.closed_at_node(node, conn),
+            Event::Unmuted { node, conn, .. } => self.unmuted(node, conn),
             Event::LoopbackDeadline {
                 node,
-                life,
                 machine,
                 token,
-            } if self.lives(node, life) => {
-                self.loopback_deadline(node, machine, token);
-            }
+                ..
+            } => self.loopback_deadline(node, machine, token),
+            Event::Arrive {
+                conn,
+                towards,
+                packet,
+            } => self.arrives(conn, towards, packet),
+            Event::Connect { link, gives_up } => self.connects(link, gives_up),
+            Event::LinkTime { link } => self.link_time(link),
             Event::Client(client) => self.client_turn(client),
-            Event::Machine { .. }
-            | Event::Tick { .. }
-            | Event::Job { .. }
-            | Event::ToNode { .. }
-            | Event::ToPeer { .. }
-            | Event::ClosedAtNode { .. }
-            | Event::LoopbackDeadline { .. }
-            | Event::Unmuted { .. } => {}
         }
     }
 
@@ -388,12 +402,21 @@ impl World {
     }
 
     pub(crate) fn now_of(&self, node: NodeId) -> Now {
-        let skew = self.nodes.get(&node).map_or(0, |it| it.wall_skew_ms);
-        let since = i64::try_from(self.now.as_micros() / 1000).unwrap_or(i64::MAX);
+        let mut wall = Self::true_wall(self.now);
+        if let Some(node) = self.nodes.get(&node) {
+            let drifts = wall - Self::true_wall(node.drifts_since);
+            wall += node.wall_skew_ms + drifts * node.wall_drift_ppm / 1_000_000;
+        }
         Now {
             mono: self.now,
-            wall: WallMs::new(WALL_AT_START_MS + since + skew),
+            wall: WallMs::new(wall),
         }
+    }
+
+    /// The wall clock of the world, in milliseconds.
+    fn true_wall(at: Mono) -> i64 {
+        let since = i64::try_from(at.as_micros() / 1000).unwrap_or(i64::MAX);
+        WALL_AT_START_MS + since
     }
 
     fn after(&mut self, (from, to): (u64, u64)) -> Mono {
@@ -404,6 +427,10 @@ impl World {
     fn check(&mut self) {
         let mut checker = std::mem::take(&mut self.checker);
         checker.after_event(self);
+        let news = checker.verdicts.take_news();
         self.checker = checker;
+        for line in news {
+            self.tell(line);
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! A node of the simulator: what survives its process, and the process while it runs.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use bytes::Bytes;
 use highwater_disk::{MemDisk, MemFile};
@@ -8,8 +8,10 @@ use highwater_node::{
     Channel, ConnId, Connection, Control, Effect, Input, Loopback, Machine, MachineId, NodeConfig,
     Shard,
 };
-use highwater_types::{Mono, Now};
+use highwater_protocol::ListenerKind;
+use highwater_types::{Mono, NodeId, Now};
 
+use super::peers::{Link, LinkKey};
 use crate::client::ClientId;
 
 /// A node: its disks and configuration survive its process.
@@ -21,6 +23,14 @@ pub(crate) struct SimNode {
     pub(crate) config: NodeConfig,
     /// Milliseconds that its wall clock is ahead of the world's.
     pub(crate) wall_skew_ms: i64,
+    /// Millionths by which its wall clock runs faster than the world's, since `drifts_since`.
+    pub(crate) wall_drift_ppm: i64,
+    /// When the drift began.
+    pub(crate) drifts_since: Mono,
+    /// It has no power.
+    pub(crate) is_off: bool,
+    /// Its process stands still: what happens to it waits.
+    pub(crate) is_paused: bool,
     /// Counts starts; events of an earlier life are void.
     pub(crate) life: u32,
     /// The process.
@@ -36,16 +46,18 @@ pub(crate) struct Process {
     pub(crate) shards: Vec<Shard<MemDisk>>,
     /// The connections that live here.
     pub(crate) conns: BTreeMap<ConnId, LiveConn>,
-    /// The node's requests to itself.
-    pub(crate) loopbacks: BTreeMap<Channel, Loopback>,
+    /// The node's requests to itself, with the connection that carries them.
+    pub(crate) loopbacks: BTreeMap<Channel, (ConnId, Loopback)>,
+    /// Its connections to other nodes.
+    pub(crate) links: BTreeMap<LinkKey, Link>,
     /// For each machine, when it is going to be ticked.
     pub(crate) ticks: BTreeMap<MachineId, Mono>,
     /// For each pair of machines, when its last part arrives: first in, first out.
     pub(crate) last_part: BTreeMap<(MachineId, MachineId), Mono>,
     /// Whether control said that everything is closed.
     pub(crate) stopped: bool,
-    /// Whether it said that it serves.
-    pub(crate) serving: bool,
+    /// The listeners that are open.
+    pub(crate) listens: BTreeSet<ListenerKind>,
 }
 
 /// A connection at its node.
@@ -55,33 +67,37 @@ pub(crate) struct LiveConn {
     pub(crate) core: Connection<MemFile>,
     /// Where it lives.
     pub(crate) machine: MachineId,
-    /// Who is at the other end.
-    pub(crate) peer: Peer,
     /// Frames that arrived while the core wanted none.
     pub(crate) inbox: VecDeque<Bytes>,
-    /// When the last frame or close arrives at each side: a connection keeps order.
-    pub(crate) last_to_node: Mono,
-    /// As `last_to_node`, the other way.
-    pub(crate) last_to_peer: Mono,
-    /// It broke: nothing reaches the other end any more.
-    pub(crate) is_broken: bool,
 }
 
-/// The other end of a connection.
+/// Who connected to a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Peer {
     /// A simulated client.
     Client(ClientId),
     /// The node itself, which asks its own control machine.
-    Loopback(Channel),
+    Loopback(NodeId, Channel),
+    /// Another node.
+    Node(LinkRef),
+    /// Whoever asked is not there any more.
+    Nobody,
+}
+
+/// A node's connection to another one, by its end there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LinkRef {
+    /// The node that connected.
+    pub(crate) node: NodeId,
+    /// In which of its lives.
+    pub(crate) life: u32,
+    /// What it is for.
+    pub(crate) channel: Channel,
+    /// Which of its links.
+    pub(crate) number: u64,
 }
 
 impl Process {
-    /// The sender's end of one of the node's connections to itself.
-    pub(crate) fn loopback(&mut self, channel: Channel) -> &mut Loopback {
-        self.loopbacks.entry(channel).or_default()
-    }
-
     /// Steps one machine.
     pub(crate) fn step(
         &mut self,

@@ -11,6 +11,7 @@ impl World {
     /// Steps one machine and performs what it wants done. Performing never steps.
     pub(super) fn step(&mut self, node: NodeId, machine: MachineId, input: Input<MemDisk>) {
         let now = self.now_of(node);
+        self.checker.touched(node, machine);
         let mut effects = Vec::new();
         let Some(process) = self.process_mut(node) else {
             return;
@@ -80,8 +81,12 @@ impl World {
                 request,
                 deadline,
             } => {
-                assert!(peer.is_loopback(node), "a node knows no other node yet");
-                self.send_to_itself(node, (machine, token), channel, &request, deadline);
+                let sender = (machine, token);
+                if peer.is_loopback(node) {
+                    self.send_to_itself(node, sender, channel, &request, deadline);
+                } else {
+                    self.send_to_peer(node, sender, (peer, channel), request, deadline);
+                }
             }
             Effect::Job { token, job } => {
                 let at = self.after(self.delays.job);
@@ -108,13 +113,15 @@ impl World {
                     process.stopped = true;
                 }
             }
-            // Clients come when brokers are served.
-            Effect::Serving(ListenerKind::Controller) => {}
-            Effect::Serving(ListenerKind::Broker) => {
+            Effect::Serving(listener) => {
                 if let Some(process) = self.process_mut(node) {
-                    process.serving = true;
+                    process.listens.insert(listener);
                 }
-                self.tell(format!("{node}: serving"));
+                let is_broker = self.node(node).config.roles.broker;
+                // A node is told to serve once: for its clients, if it has any.
+                if listener == ListenerKind::Broker || !is_broker {
+                    self.tell(format!("{node}: serving"));
+                }
             }
         }
     }

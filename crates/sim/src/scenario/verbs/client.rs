@@ -1,13 +1,18 @@
 //! Verbs about clients. A line names its client with `client=N`; without it, client 1 speaks.
 
+use highwater_protocol::Request;
 use highwater_records::ProducerStamp;
-use highwater_types::{Millis, Offset, ProducerEpoch, ProducerId, TopicName, Uuid};
+use highwater_types::{
+    LeaderEpoch, Millis, Offset, ProducerEpoch, ProducerId, TopicName, TopicPartition, Uuid,
+};
 
+use super::cluster;
+use super::peer::addressee;
 use super::{Command, NODE, ScriptError, partition};
 use crate::client::ClientId;
 use crate::world::World;
 use crate::world::clients::Load;
-use crate::world::clients::requests::{self, Purpose, SentBatch, SentFetch};
+use crate::world::clients::requests::{self, Purpose, Replicas, SentBatch, SentFetch};
 
 /// How long a line waits for the answer that it asks for.
 pub(super) const ANSWER_PATIENCE: Millis = Millis::new(60_000);
@@ -19,10 +24,13 @@ const REQUESTS_MAX: u64 = 10_000;
 /// The settings of `produce`.
 pub(super) const PRODUCE_SETTINGS: &[&str] = &[
     "acks", "records", "values", "pid", "epoch", "seq", "wait", "version", "timeout", "client",
+    "to",
 ];
 /// The settings of `fetch`.
 pub(super) const FETCH_SETTINGS: &[&str] = &[
     "offset",
+    "to",
+    "epoch",
     "isolation",
     "min-bytes",
     "max-wait",
@@ -35,7 +43,14 @@ pub(super) const FETCH_SETTINGS: &[&str] = &[
 pub(super) fn topic(world: &mut World, command: &Command) -> Result<(), ScriptError> {
     let name = topic_name(command)?;
     let partitions = command.setting("partitions", 1)?;
-    let own = ["partitions", "client"];
+    let own = [
+        "partitions",
+        "replicas",
+        "replication-factor",
+        "client",
+        "to",
+        "wait",
+    ];
     let configs = command
         .settings
         .iter()
@@ -43,8 +58,24 @@ pub(super) fn topic(world: &mut World, command: &Command) -> Result<(), ScriptEr
     let configs: Vec<_> = configs
         .map(|(key, value)| (key.as_str(), value.as_str()))
         .collect();
-    let request = requests::create_topic(&name, partitions, &configs);
-    ask(world, command, &request, 7, Purpose::CreateTopic(name))
+    let assigned = cluster::ids_in_order(command, "replicas")?;
+    let replicas = match assigned.as_slice() {
+        [] => Replicas::Count(command.setting("replication-factor", 1)?),
+        _ => Replicas::Assigned(assigned),
+    };
+    let request = requests::create_topic(&name, partitions, &replicas, &configs);
+    let purpose = Purpose::CreateTopic(name.clone());
+    ask(world, command, None, (&request, 7), purpose)?;
+    if world.brokers().len() > 1 && command.setting("wait", "yes".to_owned())? == "yes" {
+        let open = world.run_until(ANSWER_PATIENCE, |world| world.is_open(&name));
+        if !open {
+            return Err(ScriptError(format!(
+                "topic: {name} is not opened everywhere"
+            )));
+        }
+        world.run_for(Millis::new(5));
+    }
+    Ok(())
 }
 
 /// `delete-topic orders`.
@@ -54,8 +85,8 @@ pub(super) fn delete_topic(world: &mut World, command: &Command) -> Result<(), S
     ask(
         world,
         command,
-        &requests::delete_topic(&name),
-        6,
+        None,
+        (&requests::delete_topic(&name), 6),
         Purpose::DeleteTopic(name),
     )
 }
@@ -97,7 +128,9 @@ pub(super) fn produce(world: &mut World, command: &Command) -> Result<(), Script
     let wall = world.now_of(NODE).wall;
     let request = batch.request(version, wall, command.setting("timeout", 5000)?);
     world.checker.sent(&batch);
-    ask(world, command, &request, version, Purpose::Produce(batch))
+    let to = batch.partition.clone();
+    let purpose = Purpose::Produce(batch);
+    ask(world, command, Some(&to), (&request, version), purpose)
 }
 
 /// `fetch orders-0 offset=0 [isolation=read_committed] [min-bytes=1] [max-wait=500] [version=12]`.
@@ -112,15 +145,16 @@ pub(super) fn fetch(world: &mut World, command: &Command) -> Result<(), ScriptEr
         isolation_level: i8::from(isolation == "read_committed"),
         min_bytes: command.setting("min-bytes", 1)?,
         max_wait_ms: command.setting("max-wait", 500)?,
+        leader_epoch: match command.setting("epoch", -1)? {
+            ..0 => None,
+            epoch => Some(LeaderEpoch::new(epoch)),
+        },
+        from_follower: false,
     };
     let version = command.setting("version", 12)?;
-    ask(
-        world,
-        command,
-        &fetch.request(version),
-        version,
-        Purpose::Fetch(fetch),
-    )
+    let (request, to) = (fetch.request(version), fetch.partition.clone());
+    let purpose = Purpose::Fetch(fetch);
+    ask(world, command, Some(&to), (&request, version), purpose)
 }
 
 /// `list-offsets orders-0 at=latest|earliest|max|<timestamp>`.
@@ -135,7 +169,8 @@ pub(super) fn list_offsets(world: &mut World, command: &Command) -> Result<(), S
             .map_err(|_| ScriptError(format!("at={other}?")))?,
     };
     let request = requests::list_offsets(&partition, timestamp);
-    ask(world, command, &request, 8, Purpose::ListOffsets(partition))
+    let purpose = Purpose::ListOffsets(partition.clone());
+    ask(world, command, Some(&partition), (&request, 8), purpose)
 }
 
 /// `burst orders-0 requests=50`: produce, fetch and list-offsets requests by turns, all sent before
@@ -179,7 +214,7 @@ pub(super) fn burst(world: &mut World, command: &Command) -> Result<(), ScriptEr
     }
     world.run_for(ANSWER_PATIENCE);
     let client = client(world, command)?;
-    let unanswered = world.client(client).link.in_flight();
+    let unanswered = world.client(client).in_flight();
     world.tell(format!("{unanswered} requests without an answer"));
     Ok(())
 }
@@ -206,17 +241,20 @@ pub(super) fn deliver(world: &mut World) -> Result<(), ScriptError> {
     Ok(())
 }
 
-fn ask(
+pub(super) fn ask(
     world: &mut World,
     command: &Command,
-    request: &highwater_protocol::Request,
-    version: i16,
+    partition: Option<&TopicPartition>,
+    (request, version): (&Request, i16),
     purpose: Purpose,
 ) -> Result<(), ScriptError> {
     let client = client(world, command)?;
+    let node = addressee(world, command, partition)?;
     let silent = purpose.is_silent();
+    let node = node.unwrap_or(world.client(client).node);
     let answers = world.client(client).answers;
-    if world.ask(client, request, version, purpose).is_err() {
+    let asked = world.ask_at(client, node, (request, version), purpose);
+    if asked.is_err() {
         return Err(ScriptError(format!(
             "{}: the node does not serve",
             command.verb
@@ -232,7 +270,7 @@ fn ask(
     }
     let answered = world.run_until(ANSWER_PATIENCE, |world| {
         let client = world.clients.get(&client);
-        client.is_none_or(|it| it.answers > answers || it.link.conn().is_none())
+        client.is_none_or(|it| it.answers > answers || it.conn(node).is_none())
     });
     if answered {
         Ok(())
@@ -245,7 +283,8 @@ pub(super) fn client(world: &mut World, command: &Command) -> Result<ClientId, S
     let id = ClientId(command.setting("client", 1)?);
     if !world.clients.contains_key(&id) {
         let known = world.clients.values().next().map(|it| it.topic_ids.clone());
-        world.add_client(id, NODE, Load::Scripted);
+        let first = world.brokers().into_iter().find(|id| world.serves(*id));
+        world.add_client(id, first.unwrap_or(NODE), Load::Scripted);
         world.client(id).topic_ids = known.unwrap_or_default();
     }
     Ok(id)

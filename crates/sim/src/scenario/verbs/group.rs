@@ -135,7 +135,7 @@ pub(super) fn poll(world: &mut World, command: &Command) -> Result<(), ScriptErr
         let hand = hand_of(id);
         let answered = world.run_until(ANSWER_PATIENCE, |world| {
             let hand = world.clients.get(&hand);
-            hand.is_none_or(|it| it.link.in_flight() == 0)
+            hand.is_none_or(|it| it.in_flight() == 0)
         });
         if !answered {
             return Err(ScriptError("poll: no answer".into()));
@@ -198,7 +198,7 @@ fn answered(world: &mut World, command: &Command, by: ClientId) -> Result<(), Sc
     }
     let answered = world.run_until(ANSWER_PATIENCE, |world| {
         let client = world.clients.get(&by);
-        client.is_none_or(|it| it.link.in_flight() == 0)
+        client.is_none_or(|it| it.in_flight() == 0)
     });
     if answered {
         Ok(())

@@ -1,9 +1,13 @@
 //! The verbs of scenario files: one small handler each.
 
 mod client;
+mod cluster;
 mod damage;
+pub(super) mod expect;
 mod group;
+mod logs;
 mod node;
+mod peer;
 mod show;
 
 use highwater_types::{NodeId, TopicPartition};
@@ -16,33 +20,48 @@ const NODE: NodeId = NodeId::new(1);
 
 /// What may stand in a line of each verb: so many words, and these settings. A `None` lets every
 /// setting through: those that are not the verb's own are configs.
-const LINES: [(&str, usize, Option<&[&str]>); 32] = [
+const LINES: [(&str, usize, Option<&[&str]>); 47] = [
     ("node", 0, None),
-    ("crash", 0, Some(&[])),
-    ("power-off", 1, Some(&[])),
-    ("restart", 0, Some(&[])),
-    ("stop", 0, Some(&[])),
+    ("cluster", 0, None),
+    ("crash", 1, Some(&[])),
+    ("power-off", 2, Some(&[])),
+    ("restart", 1, Some(&[])),
+    ("start", 1, Some(&[])),
+    ("stop", 1, Some(&[])),
+    ("write-back", 1, Some(&[])),
+    ("skew", 2, Some(&[])),
+    ("drift", 2, Some(&[])),
+    ("heal", 2, Some(&[])),
+    ("release", 4, Some(&[])),
+    ("drop", 4, Some(&[])),
+    ("repeat", 3, Some(&[])),
+    ("expect", usize::MAX, Some(&[])),
+    ("wait", 2, Some(cluster::WAIT_SETTINGS)),
+    ("elect", 3, Some(&["isr"])),
+    ("epoch-end", 1, Some(peer::EPOCH_END_SETTINGS)),
+    ("replica-fetch", 1, Some(peer::REPLICA_FETCH_SETTINGS)),
+    ("alter-partition", 1, Some(peer::ALTER_SETTINGS)),
     ("advance", 1, Some(&[])),
     ("jobs", 1, Some(&[])),
     ("topic", 1, None),
     ("delete-topic", 1, Some(&["client"])),
     ("produce", 1, Some(client::PRODUCE_SETTINGS)),
     ("fetch", 1, Some(client::FETCH_SETTINGS)),
-    ("list-offsets", 1, Some(&["at", "client", "wait"])),
+    ("list-offsets", 1, Some(&["at", "client", "wait", "to"])),
     ("burst", 1, Some(&["requests"])),
-    ("cut", 0, Some(&["client"])),
-    ("hold", 0, Some(&["client"])),
+    ("cut", 2, Some(&["client"])),
+    ("hold", 3, Some(&["client"])),
     ("deliver", 0, Some(&[])),
     ("overwrite", 1, Some(&["at", "bytes", "with", "dir"])),
     ("write", usize::MAX, Some(&["dir"])),
     ("shorten", 1, Some(&["by", "to", "dir"])),
     ("remove", 1, Some(&["dir"])),
-    ("show", 2, Some(&[])),
+    ("show", 3, Some(&[])),
     ("join", 1, Some(group::JOIN_SETTINGS)),
     ("leave", 0, Some(&["member"])),
     ("kill", 0, Some(&["member"])),
-    ("pause", 0, Some(&["member"])),
-    ("continue", 0, Some(&["member"])),
+    ("pause", 1, Some(&["member"])),
+    ("continue", 1, Some(&["member"])),
     ("poll", 0, Some(&["member"])),
     ("commit", 1, None),
     ("offsets", 2, Some(&["client", "wait"])),
@@ -56,10 +75,11 @@ pub(super) fn perform(world: &mut World, command: &Command) -> Result<(), Script
     check(world, command)?;
     match command.verb.as_str() {
         "node" => node::node(world, command),
-        "crash" => node::crash(world),
+        "crash" => node::crash(world, command),
         "power-off" => node::power_off(world, command),
-        "restart" => node::restart(world),
-        "stop" => node::stop(world),
+        "restart" => node::restart(world, command),
+        "start" => node::start(world, command),
+        "stop" => node::stop(world, command),
         "advance" => node::advance(world, command),
         "jobs" => node::jobs(world, command),
         "topic" => client::topic(world, command),
@@ -68,14 +88,38 @@ pub(super) fn perform(world: &mut World, command: &Command) -> Result<(), Script
         "fetch" => client::fetch(world, command),
         "list-offsets" => client::list_offsets(world, command),
         "burst" => client::burst(world, command),
-        "cut" => client::cut(world, command),
-        "hold" => client::hold(world, command),
+        "cut" if command.words.is_empty() => client::cut(world, command),
+        "hold" if command.words.is_empty() => client::hold(world, command),
         "deliver" => client::deliver(world),
         "overwrite" => damage::overwrite(world, command),
         "write" => damage::write(world, command),
         "shorten" => damage::shorten(world, command),
         "remove" => damage::remove(world, command),
         "show" => show::show(world, command),
+        _ => perform_of_clusters(world, command),
+    }
+}
+
+fn perform_of_clusters(world: &mut World, command: &Command) -> Result<(), ScriptError> {
+    match command.verb.as_str() {
+        "cluster" => cluster::cluster(world, command),
+        "pause" if !command.words.is_empty() => cluster::pause(world, command),
+        "continue" if !command.words.is_empty() => cluster::go_on(world, command),
+        "write-back" => cluster::write_back(world, command),
+        "cut" => cluster::cut(world, command),
+        "heal" => cluster::heal(world, command),
+        "hold" => cluster::hold(world, command),
+        "release" => cluster::release(world, command),
+        "drop" => cluster::drop_held(world, command),
+        "repeat" => cluster::repeat(world, command),
+        "skew" => cluster::skew(world, command),
+        "drift" => cluster::drift(world, command),
+        "expect" => expect::expect(world, command),
+        "wait" => cluster::wait(world, command),
+        "elect" => cluster::elect(world, command),
+        "epoch-end" => peer::epoch_end(world, command),
+        "replica-fetch" => peer::replica_fetch(world, command),
+        "alter-partition" => peer::alter_partition(world, command),
         _ => perform_of_groups(world, command),
     }
 }
@@ -118,13 +162,11 @@ fn check(world: &World, command: &Command) -> Result<(), ScriptError> {
             "{verb}: there is no setting '{key}', {known}"
         )));
     }
-    let why = match (verb, world.nodes().contains_key(&NODE)) {
-        ("node", true) => "there is a node already",
-        ("node", false) => return Ok(()),
-        (_, false) => "there is no node yet",
-        ("restart", true) if world.runs(NODE) => "the node runs",
-        ("crash" | "power-off" | "stop", true) if !world.runs(NODE) => "the node does not run",
-        (_, true) => return Ok(()),
+    let why = match (verb, world.nodes().is_empty()) {
+        ("node" | "cluster", false) => "there is a node already",
+        ("node" | "cluster", true) => return Ok(()),
+        (_, true) => "there is no node yet",
+        (_, false) => return Ok(()),
     };
     Err(ScriptError(format!("{verb}: {why}")))
 }

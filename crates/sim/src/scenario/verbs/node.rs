@@ -1,7 +1,8 @@
 //! Verbs about the node and time.
 
-use highwater_types::Millis;
+use highwater_types::{Millis, NodeId};
 
+use super::cluster::nodes_at;
 use super::{Command, NODE, ScriptError};
 use crate::setup;
 use crate::world::{ProcessEnd, ReloadAt, World};
@@ -9,7 +10,7 @@ use crate::world::{ProcessEnd, ReloadAt, World};
 /// How long a start may take.
 const START_PATIENCE: Millis = Millis::new(30_000);
 /// Longest span of one line.
-const SPAN_MAX: Millis = Millis::new(1_000 * 3_600_000);
+pub(super) const SPAN_MAX: Millis = Millis::new(1_000 * 3_600_000);
 
 /// `node [shards=1] [dirs=1] [key=value]...`: a fresh node; other settings are config keys.
 pub(super) fn node(world: &mut World, command: &Command) -> Result<(), ScriptError> {
@@ -25,35 +26,72 @@ pub(super) fn node(world: &mut World, command: &Command) -> Result<(), ScriptErr
         .collect();
     setup::one_node(world, NODE, shards, dirs, &keys)
         .map_err(|why| ScriptError(format!("node: {why}")))?;
-    serve(world)
+    serve(world, NODE)
 }
 
-/// `crash`: the process dies, the page cache survives.
-pub(super) fn crash(world: &mut World) -> Result<(), ScriptError> {
-    world.crash(NODE);
-    Ok(())
-}
-
-/// `power-off [all]`: unsynced writes are lost, by chance or `all`.
-pub(super) fn power_off(world: &mut World, command: &Command) -> Result<(), ScriptError> {
-    match command.words.first().map(String::as_str) {
-        None => world.power_off(NODE),
-        Some("all") => world.power_off_losing_unsynced(NODE),
-        Some(other) => return Err(ScriptError(format!("power-off: what is '{other}'?"))),
+/// `crash [2]`, `crash 1,2`: the process dies, the page cache survives.
+pub(super) fn crash(world: &mut World, command: &Command) -> Result<(), ScriptError> {
+    for id in running(world, command, 0)? {
+        world.crash(id);
     }
     Ok(())
 }
 
-/// `restart`: starts the node again and waits until it serves.
-pub(super) fn restart(world: &mut World) -> Result<(), ScriptError> {
-    world.start(NODE);
-    serve(world)
+/// `power-off [1,2] [all]`: unsynced writes are lost, by chance or `all`.
+pub(super) fn power_off(world: &mut World, command: &Command) -> Result<(), ScriptError> {
+    let all = command.words.last().is_some_and(|it| it == "all");
+    let mut named = command.clone();
+    if all {
+        named.words.pop();
+    }
+    for id in running(world, &named, 0)? {
+        if all {
+            world.power_off_losing_unsynced(id);
+        } else {
+            world.power_off(id);
+        }
+    }
+    Ok(())
 }
 
-/// `stop`: a graceful stop.
-pub(super) fn stop(world: &mut World) -> Result<(), ScriptError> {
-    world.stop(NODE);
+/// `restart [2]`: starts the node again and waits until it serves.
+pub(super) fn restart(world: &mut World, command: &Command) -> Result<(), ScriptError> {
+    let ids = start_those(world, command)?;
+    ids.into_iter().try_for_each(|id| serve(world, id))
+}
+
+/// `start [2]`: starts the node again, and waits for nothing.
+pub(super) fn start(world: &mut World, command: &Command) -> Result<(), ScriptError> {
+    start_those(world, command)?;
     Ok(())
+}
+
+fn start_those(world: &mut World, command: &Command) -> Result<Vec<NodeId>, ScriptError> {
+    let ids = nodes_at(world, command, 0)?;
+    if ids.iter().any(|id| world.runs(*id)) {
+        return Err(ScriptError(format!("{}: the node runs", command.verb)));
+    }
+    for id in &ids {
+        world.start(*id);
+    }
+    Ok(ids)
+}
+
+/// `stop [2]`: a graceful stop.
+pub(super) fn stop(world: &mut World, command: &Command) -> Result<(), ScriptError> {
+    for id in running(world, command, 0)? {
+        world.stop(id);
+    }
+    Ok(())
+}
+
+fn running(world: &World, command: &Command, at: usize) -> Result<Vec<NodeId>, ScriptError> {
+    let ids = nodes_at(world, command, at)?;
+    if ids.iter().all(|id| world.runs(*id)) {
+        return Ok(ids);
+    }
+    let verb = &command.verb;
+    Err(ScriptError(format!("{verb}: the node does not run")))
 }
 
 /// `advance 30s`: lets virtual time pass. Units: ms, s, m, h.
@@ -93,7 +131,11 @@ pub(super) fn reload_at(world: &mut World, command: &Command) -> Result<(), Scri
 }
 
 fn span(command: &Command) -> Result<Millis, ScriptError> {
-    let text = command.word(0, "a span of time")?;
+    span_of(command.word(0, "a span of time")?)
+}
+
+/// A span like `500ms`.
+pub(super) fn span_of(text: &str) -> Result<Millis, ScriptError> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let factor = match text.get(digits.len()..) {
         Some("ms") => 1,
@@ -114,8 +156,8 @@ fn span(command: &Command) -> Result<Millis, ScriptError> {
         .ok_or_else(|| ScriptError(format!("'{text}' is too long: at most 1000h")))
 }
 
-fn serve(world: &mut World) -> Result<(), ScriptError> {
-    if world.run_until(START_PATIENCE, |world| world.serves(NODE)) {
+fn serve(world: &mut World, id: NodeId) -> Result<(), ScriptError> {
+    if world.run_until(START_PATIENCE, |world| world.is_up(id)) {
         return Ok(());
     }
     Err(ScriptError("the node does not come to serve".into()))

@@ -6,12 +6,20 @@ use crate::world::World;
 /// `show replicas`, `show members`, `show records` or `show files orders-0`.
 pub(super) fn show(world: &mut World, command: &Command) -> Result<(), ScriptError> {
     match command.word(0, "what")? {
+        "replicas" if command.words.len() > 1 => {
+            super::logs::replicas(world, command.word(1, "a topic")?);
+        }
         "replicas" => replicas(world),
+        "partitions" => super::logs::partitions(world),
+        "brokers" => super::logs::brokers(world),
         "records" => {
             let count = world.checker.groups.records();
             world.tell(format!("{count} records in the log of the groups"));
         }
         "members" => super::group::show(world),
+        "log" => super::logs::log(world, command.word(1, "a topic")?),
+        "epochs" => super::logs::epochs(world, command.word(1, "a topic")?),
+        "file" => super::logs::file(world, command)?,
         "files" => files(world, command.words.get(1).map_or("", String::as_str)),
         other => return Err(ScriptError(format!("show: what is '{other}'?"))),
     }

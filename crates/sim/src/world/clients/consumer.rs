@@ -6,12 +6,17 @@ use highwater_protocol::Response;
 use highwater_protocol::messages::FetchResponse;
 use highwater_protocol::messages::fetch_response::PartitionData;
 use highwater_records::{BatchError, Batches};
-use highwater_types::{ErrorCode, Offset, ProducerEpoch, TopicName, TopicPartition, Uuid};
+use highwater_types::{
+    ErrorCode, LeaderEpoch, Millis, Mono, NodeId, Offset, ProducerEpoch, TopicName, TopicPartition,
+    Uuid,
+};
 
-use super::requests::{Purpose, SentFetch};
+use super::requests::{self, Purpose, SentFetch};
 use super::{Load, World};
 use crate::client::ClientId;
 
+/// How long a consumer of a cluster waits after a refusal.
+const BACKOFF: Millis = Millis::new(20);
 /// Output bound for a batch of the simulator.
 const BATCH_BYTES_MAX: u64 = 1 << 20;
 
@@ -24,8 +29,11 @@ pub(crate) struct ConsumerLoad {
     pub(crate) isolation_level: i8,
     /// The next offset of each partition.
     pub(crate) positions: BTreeMap<TopicPartition, Offset>,
+    /// Of 100 fetches so many go to any replica, where the version lets them (v11 on, KIP-392).
+    pub(crate) from_followers_percent: u64,
     turn: usize,
     waits: bool,
+    not_before: Mono,
 }
 
 impl ConsumerLoad {
@@ -39,24 +47,33 @@ impl ConsumerLoad {
             version,
             isolation_level,
             positions,
+            from_followers_percent: 0,
             turn: 0,
             waits: false,
+            not_before: Mono::START,
         }
     }
 
-    pub(super) const fn connection_lost(&mut self) {
-        self.waits = false;
+    /// A topic is gone.
+    pub(crate) fn forget_topic(&mut self, topic: &TopicName) {
+        self.positions.retain(|it, _| it.topic != *topic);
+    }
+
+    pub(super) fn connection_lost(&mut self, unanswered: Vec<Purpose>) {
+        if unanswered.iter().any(|it| matches!(it, Purpose::Fetch(_))) {
+            self.waits = false;
+        }
     }
 }
 
 impl World {
     pub(super) fn consumer_turn(&mut self, id: ClientId) {
         let (wait, bytes) = (self.random.below(50), self.random.between(1, 300));
-        let client = self.client(id);
-        let Load::Consumer(load) = &mut client.load else {
+        let now = self.now();
+        let Load::Consumer(load) = &mut self.client(id).load else {
             return;
         };
-        if load.waits || load.positions.is_empty() {
+        if load.waits || load.positions.is_empty() || now < load.not_before {
             return;
         }
         load.turn += 1;
@@ -64,26 +81,70 @@ impl World {
         let Some((partition, offset)) = load.positions.iter().nth(at) else {
             return;
         };
+        let (partition, offset) = (partition.clone(), *offset);
+        let (version, followers) = (load.version, load.from_followers_percent);
+        let Some(leader) = self.leader_for(id, &partition) else {
+            return;
+        };
+        let node = self.replica_to_read(id, &partition, leader, followers);
+        let client = self.client(id);
         let fetch = SentFetch {
-            partition: partition.clone(),
             topic_id: client
                 .topic_ids
                 .get(&partition.topic)
                 .copied()
                 .unwrap_or(Uuid::ZERO),
-            offset: *offset,
-            isolation_level: load.isolation_level,
+            offset,
+            isolation_level: self.isolation_of(id),
             min_bytes: i32::try_from(bytes).unwrap_or(1),
             max_wait_ms: i32::try_from(wait).unwrap_or(0),
+            leader_epoch: self.client(id).view.leader_epoch(&partition),
+            from_follower: node != leader,
+            partition,
         };
-        let version = load.version;
-        load.waits = true;
         let request = fetch.request(version);
-        let asked = self.ask(id, &request, version, Purpose::Fetch(fetch));
-        if asked.is_err()
+        let asked = self.ask_at(id, node, (&request, version), Purpose::Fetch(fetch));
+        if let Load::Consumer(load) = &mut self.client(id).load {
+            load.waits = asked.is_ok();
+        }
+        if asked.is_err() {
+            self.is_not_reached(id, node);
+            self.consumer_waits(id);
+        }
+    }
+
+    fn isolation_of(&mut self, id: ClientId) -> i8 {
+        match &self.client(id).load {
+            Load::Consumer(load) => load.isolation_level,
+            _ => 0,
+        }
+    }
+
+    /// The leader, or any replica for those that like to read there.
+    fn replica_to_read(
+        &mut self,
+        id: ClientId,
+        partition: &TopicPartition,
+        leader: NodeId,
+        percent: u64,
+    ) -> NodeId {
+        if percent == 0 || !self.random.percent(percent) {
+            return leader;
+        }
+        let replicas = self.client(id).view.replicas(partition).to_vec();
+        if replicas.is_empty() {
+            return leader;
+        }
+        *self.random.pick(&replicas)
+    }
+
+    /// In a cluster a consumer waits a little after a refusal: others have to learn first.
+    fn consumer_waits(&mut self, id: ClientId) {
+        let not_before = self.now().plus(BACKOFF);
+        if self.brokers().len() > 1
             && let Load::Consumer(load) = &mut self.client(id).load
         {
-            load.waits = false;
+            load.not_before = not_before;
         }
     }
 
@@ -91,6 +152,7 @@ impl World {
     pub(super) fn fetch_answered(
         &mut self,
         id: ClientId,
+        node: NodeId,
         fetch: &SentFetch,
         response: &FetchResponse,
     ) {
@@ -102,12 +164,11 @@ impl World {
             let code = response.error_code;
             let who = self.name_of(id);
             self.tell(format!("{who}: answer fetch {} {code}", fetch.partition));
-            self.fetch_is_over(id, fetch, None);
+            self.fetch_is_over(id, node, fetch, None);
             return;
         };
         let (records, damage) = records_of(data, fetch.offset);
         if let Some((offset, why)) = damage {
-            let node = self.client(id).node;
             let partition = self.partition_id(&fetch.partition, fetch.topic_id);
             let known = partition.is_some_and(|it| self.checker.knows_damage(node, it, offset));
             let name = &fetch.partition;
@@ -124,21 +185,34 @@ impl World {
             let who = self.name_of(id);
             self.tell(format!("{who}: {line}"));
         }
-        let node = self.client(id).node;
         let mut checker = std::mem::take(&mut self.checker);
         checker.was_read(self, node, fetch, data, &records);
         self.checker = checker;
+        if requests::asks_for_the_leader(data.error_code) {
+            let hint = &data.current_leader;
+            let hint = (hint.leader_id, LeaderEpoch::new(hint.leader_epoch));
+            self.does_not_lead(id, &fetch.partition, Some(hint));
+        }
+        if data.error_code.is_error() {
+            self.consumer_waits(id);
+        }
         let next = match data.error_code {
             ErrorCode::NONE => records.last().map(|(offset, _)| offset.next()),
-            ErrorCode::OFFSET_OUT_OF_RANGE => Some(Offset::ZERO),
+            // A follower may not know yet what the leader has: the leader is asked next.
+            ErrorCode::OFFSET_OUT_OF_RANGE if !fetch.from_follower => Some(Offset::ZERO),
             _ => None,
         };
-        self.fetch_is_over(id, fetch, next);
+        self.fetch_is_over(id, node, fetch, next);
     }
 
-    fn fetch_is_over(&mut self, id: ClientId, fetch: &SentFetch, next: Option<Offset>) {
+    fn fetch_is_over(
+        &mut self,
+        id: ClientId,
+        node: NodeId,
+        fetch: &SentFetch,
+        next: Option<Offset>,
+    ) {
         let restart = next == Some(Offset::ZERO);
-        let node = self.client(id).node;
         let start = if restart {
             self.log_start_of(node, &fetch.partition)
         } else {
@@ -202,8 +276,52 @@ impl World {
                     id.0, found.error_code, found.offset, found.timestamp
                 ));
             }
-            (purpose, response) => panic!("{purpose:?} was answered with {response:?}"),
+            (purpose, response) => self.peer_answered(id, purpose, response),
         }
+    }
+
+    /// Takes the answers that a story asked for as a broker does.
+    fn peer_answered(&mut self, id: ClientId, purpose: &Purpose, response: Response) {
+        let line = match (purpose, response) {
+            (Purpose::EpochEnd(partition), Response::OffsetForLeaderEpoch(response)) => {
+                let topic = response.topics.first().expect("one topic was asked for");
+                let end = topic
+                    .partitions
+                    .first()
+                    .expect("one partition was asked for");
+                format!(
+                    "epoch-end {partition} {} epoch={} end-offset={}",
+                    end.error_code, end.leader_epoch, end.end_offset
+                )
+            }
+            (Purpose::ReplicaFetch(partition), Response::Fetch(response)) => {
+                let topic = response.responses.first();
+                match topic.and_then(|topic| topic.partitions.first()) {
+                    Some(data) => replica_fetch_line(partition, data),
+                    None => format!(
+                        "replica-fetch {partition} {} session={}",
+                        response.error_code, response.session_id
+                    ),
+                }
+            }
+            (Purpose::AlterPartition(partition), Response::AlterPartition(response)) => {
+                let topic = response.topics.first();
+                match topic.and_then(|topic| topic.partitions.first()) {
+                    Some(it) => format!(
+                        "alter-partition {partition} {} leader={} leader-epoch={} isr={} \
+                         partition-epoch={}",
+                        it.error_code,
+                        it.leader_id,
+                        it.leader_epoch,
+                        comma_list(&it.isr),
+                        it.partition_epoch
+                    ),
+                    None => format!("alter-partition {partition} {}", response.error_code),
+                }
+            }
+            (purpose, response) => panic!("{purpose:?} was answered with {response:?}"),
+        };
+        self.tell(format!("client {}: answer {line}", id.0));
     }
 
     /// All clients learn a topic's id, as they would from metadata.
@@ -213,6 +331,29 @@ impl World {
             client.topic_ids.insert(name.clone(), topic_id);
         }
     }
+}
+
+/// Ids like `1,2,3`.
+pub(crate) fn comma_list(ids: &[NodeId]) -> String {
+    let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
+    ids.join(",")
+}
+
+fn replica_fetch_line(partition: &TopicPartition, data: &PartitionData) -> String {
+    let (records, _) = records_of(data, Offset::ZERO);
+    let values = records.iter().map(|(_, it)| String::from_utf8_lossy(it));
+    let values: Vec<_> = values.collect();
+    let diverging = &data.diverging_epoch;
+    let diverging = match diverging.end_offset {
+        ..0 => String::new(),
+        end => format!(" diverging=({}, {end})", diverging.epoch),
+    };
+    format!(
+        "replica-fetch {partition} {} high-watermark={}{diverging} records=[{}]",
+        data.error_code,
+        data.high_watermark,
+        values.join(" ")
+    )
 }
 
 /// Offsets and values.

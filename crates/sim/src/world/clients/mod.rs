@@ -4,37 +4,70 @@ mod consumer;
 pub(crate) mod member;
 mod producer;
 pub(crate) mod requests;
+mod view;
 
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use highwater_node::ConnId;
-use highwater_protocol::{Request, Response};
+use highwater_protocol::{ListenerKind, Request, Response};
 use highwater_types::{Millis, NodeId, TopicName, Uuid};
 
 pub(crate) use self::consumer::ConsumerLoad;
 pub(crate) use self::member::{MemberLoad, SentCommit, SentOffsetFetch};
 pub(crate) use self::producer::ProducerLoad;
 use self::requests::Purpose;
+pub(crate) use self::view::ClusterView;
 use super::{Event, World};
 use crate::client::{Client, ClientId};
 
 /// How long a client waits before it looks again for something to do.
 const TURN: Millis = Millis::new(7);
 
+/// How long a client waits for an answer before it closes the connection.
+const REQUEST_TIMEOUT: Millis = Millis::new(7000);
+
 /// One client of a run.
 #[derive(Debug)]
 pub(crate) struct SimClient {
-    /// Whom it talks to.
+    /// Whom it talks to unless it knows better.
     pub(crate) node: NodeId,
-    /// Its connection.
-    pub(crate) link: Client<Purpose>,
+    /// Its connections, one to a node.
+    links: BTreeMap<NodeId, Client<Purpose>>,
+    /// The listener that it connects to.
+    pub(crate) listener: ListenerKind,
     /// What it does by itself.
     pub(crate) load: Load,
     /// Topic ids that it learned.
     pub(crate) topic_ids: BTreeMap<TopicName, Uuid>,
-    /// The newest answer, for scripts that wait for one.
+    /// Where it believes leaders to be.
+    pub(crate) view: ClusterView,
+    /// Counts answers, for scripts that wait for one.
     pub(crate) answers: u64,
+}
+
+impl SimClient {
+    /// Requests without an answer, at all nodes.
+    pub(crate) fn in_flight(&self) -> usize {
+        self.links.values().map(Client::in_flight).sum()
+    }
+
+    /// Requests without an answer at one node.
+    pub(crate) fn in_flight_at(&self, node: NodeId) -> usize {
+        self.links.get(&node).map_or(0, Client::in_flight)
+    }
+
+    /// The connection to a node.
+    pub(crate) fn conn(&self, node: NodeId) -> Option<ConnId> {
+        self.links.get(&node)?.conn()
+    }
+
+    /// The end of a connection, if it still lives.
+    fn end_of(&mut self, conn: ConnId) -> Option<(NodeId, &mut Client<Purpose>)> {
+        let mut links = self.links.iter_mut();
+        let found = links.find(|(_, link)| link.conn() == Some(conn));
+        found.map(|(node, link)| (*node, link))
+    }
 }
 
 /// What a client does by itself.
@@ -58,15 +91,15 @@ impl World {
     /// Adds a client of `node`.
     pub(crate) fn add_client(&mut self, id: ClientId, node: NodeId, load: Load) {
         let acts = matches!(load, Load::Producer(_) | Load::Consumer(_));
-        let link = Client::new();
-        let topic_ids = BTreeMap::new();
         self.clients.insert(
             id,
             SimClient {
                 node,
-                link,
+                links: BTreeMap::new(),
+                listener: ListenerKind::Broker,
                 load,
-                topic_ids,
+                topic_ids: BTreeMap::new(),
+                view: ClusterView::default(),
                 answers: 0,
             },
         );
@@ -75,8 +108,7 @@ impl World {
         }
     }
 
-    /// Sends a request for a client, connecting first if need be. Gives the purpose back when
-    /// the node cannot be reached.
+    /// Sends a request for a client to its own node; see [`World::ask_at`].
     pub(crate) fn ask(
         &mut self,
         id: ClientId,
@@ -85,19 +117,33 @@ impl World {
         purpose: Purpose,
     ) -> Result<(), Purpose> {
         let node = self.client(id).node;
-        let conn = match self.client(id).link.conn() {
+        self.ask_at(id, node, (request, version), purpose)
+    }
+
+    /// Sends a request for a client, connecting first if need be. Gives the purpose back when
+    /// the node cannot be reached.
+    pub(crate) fn ask_at(
+        &mut self,
+        id: ClientId,
+        node: NodeId,
+        request: (&Request, i16),
+        purpose: Purpose,
+    ) -> Result<(), Purpose> {
+        let conn = match self.client(id).conn(node) {
             Some(conn) => conn,
             None => match self.connect(id, node) {
-                Some(conn) => {
-                    self.client(id).link.connected(conn);
-                    conn
-                }
+                Some(conn) => conn,
                 None => return Err(purpose),
             },
         };
-        let silent = purpose.is_silent();
-        let frame = self.client(id).link.send(request, version, purpose, silent);
-        self.send_frame(node, conn, frame);
+        let (silent, now) = (purpose.is_silent(), self.now());
+        let links = &mut self.client(id).links;
+        let link = links.entry(node).or_insert_with(Client::new);
+        if link.conn() != Some(conn) {
+            link.connected(conn);
+        }
+        let frame = link.send(now, request, purpose, silent);
+        self.send_frame(conn, frame);
         Ok(())
     }
 
@@ -106,31 +152,72 @@ impl World {
         self.clients.get_mut(&id).expect("a client of this world")
     }
 
-    /// Breaks a client's connection, if it has one.
+    /// Breaks a client's connections.
     pub(crate) fn cut_client(&mut self, id: ClientId) {
-        let client = self.client(id);
-        let node = client.node;
-        if let Some(conn) = client.link.conn() {
-            self.break_conn(node, conn);
+        let links = self.client(id).links.values();
+        let conns: Vec<ConnId> = links.filter_map(Client::conn).collect();
+        for conn in conns {
+            self.reset(conn);
+        }
+    }
+
+    /// A client closes its connection to a node: gives what stays unanswered.
+    pub(super) fn hang_up(&mut self, id: ClientId, node: NodeId) -> Vec<Purpose> {
+        let Some(link) = self.client(id).links.get_mut(&node) else {
+            return Vec::new();
+        };
+        let (conn, unanswered) = (link.conn(), link.disconnected());
+        if let Some(conn) = conn {
+            self.reset(conn);
+        }
+        unanswered
+    }
+
+    /// A client closes all its connections.
+    pub(super) fn hang_up_all(&mut self, id: ClientId) {
+        let nodes: Vec<NodeId> = self.client(id).links.keys().copied().collect();
+        for node in nodes {
+            self.hang_up(id, node);
+        }
+    }
+
+    /// Connections on which nothing is answered are closed.
+    fn give_up_waiting(&mut self, id: ClientId) {
+        let now = self.now();
+        let links = self.client(id).links.iter();
+        let late = links.filter(|(_, link)| {
+            let since = link.waits_since();
+            since.is_some_and(|since| since.plus(REQUEST_TIMEOUT) <= now)
+        });
+        let late: Vec<NodeId> = late.map(|(node, _)| *node).collect();
+        for node in late {
+            let unanswered = self.hang_up(id, node);
+            self.unanswered(id, node, unanswered);
         }
     }
 
     pub(super) fn client_receives(&mut self, id: ClientId, conn: ConnId, frame: Bytes) {
         let client = self.client(id);
-        if client.link.conn() != Some(conn) {
+        let Some((node, link)) = client.end_of(conn) else {
             return;
-        }
-        let (purpose, response) = client.link.receive(frame);
+        };
+        let (purpose, response) = link.receive(frame);
         client.answers += 1;
-        self.answer(id, purpose, response);
+        self.answer(id, node, purpose, response);
     }
 
     pub(super) fn closed_at_client(&mut self, id: ClientId, conn: ConnId) {
-        let client = self.client(id);
-        if client.link.conn() != Some(conn) {
+        let Some((node, link)) = self.client(id).end_of(conn) else {
             return;
-        }
-        let unanswered = client.link.disconnected();
+        };
+        let unanswered = link.disconnected();
+        self.unanswered(id, node, unanswered);
+    }
+
+    fn unanswered(&mut self, id: ClientId, node: NodeId, unanswered: Vec<Purpose>) {
+        self.view_connection_lost(id, &unanswered);
+        self.is_not_reached(id, node);
+        let client = self.client(id);
         match &mut client.load {
             Load::Scripted => {
                 if !unanswered.is_empty() {
@@ -142,8 +229,8 @@ impl World {
                 }
             }
             Load::Producer(load) => load.connection_lost(unanswered),
-            Load::Consumer(load) => load.connection_lost(),
-            Load::Member(_) | Load::Hand(_) => self.member_connection_lost(id, unanswered),
+            Load::Consumer(load) => load.connection_lost(unanswered),
+            Load::Member(_) | Load::Hand(_) => self.member_connection_lost(id, node, unanswered),
             Load::Gone => {}
         }
     }
@@ -152,8 +239,14 @@ impl World {
         match &self.client(id).load {
             Load::Scripted | Load::Hand(_) | Load::Gone => return,
             Load::Member(_) => return self.member_turn(id),
-            Load::Producer(_) => self.producer_turn(id),
-            Load::Consumer(_) => self.consumer_turn(id),
+            Load::Producer(_) => {
+                self.give_up_waiting(id);
+                self.producer_turn(id);
+            }
+            Load::Consumer(_) => {
+                self.give_up_waiting(id);
+                self.consumer_turn(id);
+            }
         }
         let jitter = Millis::new(self.random.below(TURN.as_u64()));
         self.events.push(
@@ -162,13 +255,16 @@ impl World {
         );
     }
 
-    fn answer(&mut self, id: ClientId, purpose: Purpose, response: Response) {
+    fn answer(&mut self, id: ClientId, node: NodeId, purpose: Purpose, response: Response) {
         match (purpose, response) {
             (Purpose::Produce(batch), Response::Produce(response)) => {
-                self.produce_answered(id, batch, &response);
+                self.produce_answered(id, node, batch, &response);
             }
             (Purpose::Fetch(fetch), Response::Fetch(response)) => {
-                self.fetch_answered(id, &fetch, &response);
+                self.fetch_answered(id, node, &fetch, &response);
+            }
+            (Purpose::Metadata, Response::Metadata(response)) => {
+                self.metadata_answered(id, &response);
             }
             (Purpose::MemberCall(call), response) => self.member_answered(id, call, response),
             (Purpose::Commit(commit), Response::OffsetCommit(response)) => {

@@ -2,7 +2,9 @@
 
 use bytes::Bytes;
 use highwater_protocol::client::group::CallId;
-use highwater_protocol::messages::create_topics_request::{CreatableTopic, CreatableTopicConfig};
+use highwater_protocol::messages::create_topics_request::{
+    CreatableReplicaAssignment, CreatableTopic, CreatableTopicConfig,
+};
 use highwater_protocol::messages::delete_topics_request::DeleteTopicState;
 use highwater_protocol::messages::fetch_request::{FetchPartition, FetchTopic};
 use highwater_protocol::messages::list_offsets_request::{ListOffsetsPartition, ListOffsetsTopic};
@@ -14,7 +16,8 @@ use highwater_protocol::messages::{
 use highwater_protocol::{FetchView, ProduceView, Request};
 use highwater_records::{BatchBuilder, BatchOptions, ProducerStamp};
 use highwater_types::{
-    ErrorCode, NodeId, Offset, PartitionIndex, ProducerId, TopicName, TopicPartition, Uuid, WallMs,
+    ErrorCode, LeaderEpoch, NodeId, Offset, PartitionIndex, ProducerId, TopicName, TopicPartition,
+    Uuid, WallMs,
 };
 
 use super::{SentCommit, SentOffsetFetch};
@@ -22,6 +25,8 @@ use super::{SentCommit, SentOffsetFetch};
 /// The first versions that name topics by id.
 const PRODUCE_TOPIC_IDS_SINCE: i16 = 13;
 const FETCH_TOPIC_IDS_SINCE: i16 = 13;
+/// The first version of Fetch with leader epochs (KIP-320).
+const FETCH_EPOCHS_SINCE: i16 = 9;
 /// Bytes that a fetch asks for at the most.
 const FETCH_BYTES: i32 = 64 << 10;
 
@@ -36,6 +41,8 @@ pub(crate) enum Purpose {
     CreateTopic(TopicName),
     /// To delete a topic.
     DeleteTopic(TopicName),
+    /// To learn who leads.
+    Metadata,
     /// To become an idempotent producer.
     InitProducerId,
     /// A call of a member of a group.
@@ -46,6 +53,12 @@ pub(crate) enum Purpose {
     OffsetFetch(SentOffsetFetch),
     /// To learn an offset.
     ListOffsets(TopicPartition),
+    /// To learn where an epoch ends.
+    EpochEnd(TopicPartition),
+    /// To do as replicas do.
+    ReplicaFetch(TopicPartition),
+    /// To do as leaders do.
+    AlterPartition(TopicPartition),
 }
 
 /// A batch on its way.
@@ -78,6 +91,10 @@ pub(crate) struct SentFetch {
     pub(crate) min_bytes: i32,
     /// How long to wait.
     pub(crate) max_wait_ms: i32,
+    /// The leader epoch that the client knows of, if it says so (v9 on).
+    pub(crate) leader_epoch: Option<LeaderEpoch>,
+    /// Whether it goes to a broker that the client does not take for the leader.
+    pub(crate) from_follower: bool,
 }
 
 impl Purpose {
@@ -132,12 +149,15 @@ impl SentFetch {
     /// The Fetch request, at `version`, without a session.
     pub(crate) fn request(&self, version: i16) -> Request {
         let by_id = version >= FETCH_TOPIC_IDS_SINCE;
-        let partition = FetchPartition {
+        let mut partition = FetchPartition {
             partition: self.partition.partition.raw(),
             fetch_offset: self.offset.raw(),
             partition_max_bytes: FETCH_BYTES,
             ..FetchPartition::default()
         };
+        if let Some(epoch) = self.leader_epoch.filter(|_| version >= FETCH_EPOCHS_SINCE) {
+            partition.current_leader_epoch = epoch.raw();
+        }
         let message = FetchRequest {
             max_wait_ms: self.max_wait_ms,
             min_bytes: self.min_bytes,
@@ -159,17 +179,44 @@ impl SentFetch {
     }
 }
 
+/// Where the replicas of a new topic are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Replicas {
+    /// So many, where the controller likes.
+    Count(i16),
+    /// On these brokers, the first of which is to lead.
+    Assigned(Vec<NodeId>),
+}
+
 /// CreateTopics v7 of one topic.
-pub(crate) fn create_topic(name: &TopicName, partitions: i32, configs: &[(&str, &str)]) -> Request {
+pub(crate) fn create_topic(
+    name: &TopicName,
+    partitions: i32,
+    replicas: &Replicas,
+    configs: &[(&str, &str)],
+) -> Request {
     let configs = configs.iter().map(|(name, value)| CreatableTopicConfig {
         name: (*name).to_owned(),
         value: Some((*value).to_owned()),
     });
+    let assignments: Vec<_> = match replicas {
+        Replicas::Count(_) => Vec::new(),
+        Replicas::Assigned(brokers) => (0..partitions)
+            .map(|partition_index| CreatableReplicaAssignment {
+                partition_index,
+                broker_ids: brokers.clone(),
+            })
+            .collect(),
+    };
+    let assigned = !assignments.is_empty();
     let topic = CreatableTopic {
         name: name.to_string(),
-        num_partitions: partitions,
-        replication_factor: 1,
-        assignments: Vec::new(),
+        num_partitions: if assigned { -1 } else { partitions },
+        replication_factor: match replicas {
+            Replicas::Count(count) => *count,
+            Replicas::Assigned(_) => -1,
+        },
+        assignments,
         configs: configs.collect(),
     };
     CreateTopicsRequest {
@@ -240,4 +287,19 @@ pub(crate) fn needs_new_producer_id(code: ErrorCode, id: ProducerId) -> bool {
                 | ErrorCode::UNKNOWN_PRODUCER_ID
                 | ErrorCode::INVALID_PRODUCER_EPOCH
         )
+}
+
+/// Whether a client has to look for the leader after this code.
+pub(crate) const fn asks_for_the_leader(code: ErrorCode) -> bool {
+    matches!(
+        code,
+        ErrorCode::NOT_LEADER_OR_FOLLOWER
+            | ErrorCode::LEADER_NOT_AVAILABLE
+            | ErrorCode::FENCED_LEADER_EPOCH
+            | ErrorCode::UNKNOWN_LEADER_EPOCH
+            | ErrorCode::UNKNOWN_TOPIC_OR_PARTITION
+            | ErrorCode::UNKNOWN_TOPIC_ID
+            | ErrorCode::INCONSISTENT_TOPIC_ID
+            | ErrorCode::KAFKA_STORAGE_ERROR
+    )
 }

@@ -1,11 +1,12 @@
 //! The calls of a member: sent in its versions, answered or lost.
 
-use highwater_protocol::client::group::{CallId, MemberCall};
+use highwater_protocol::client::group::{CallId, CallTo, MemberCall};
 use highwater_protocol::{ApiKey, Response};
 use highwater_types::{ErrorCode, Millis, Mono};
 
 use super::super::World;
 use super::super::requests::Purpose;
+use super::hand_of;
 use crate::client::ClientId;
 
 /// The versions that a member speaks.
@@ -84,11 +85,12 @@ impl World {
     pub(super) fn send_member_call(
         &mut self,
         id: ClientId,
-        call: CallId,
+        (call, to): (CallId, &CallTo),
         what: MemberCall,
         timeout: Millis,
     ) {
         let now = self.now();
+        self.member_talks_to(id, to);
         let Some(load) = self.member(id) else {
             return;
         };
@@ -111,6 +113,21 @@ impl World {
         if asked.is_err() {
             self.member_lost_connection(id);
         }
+    }
+
+    /// Whom a member and its hand talk to from now on.
+    fn member_talks_to(&mut self, id: ClientId, to: &CallTo) {
+        let node = match to {
+            CallTo::Coordinator(coordinator) => coordinator.node,
+            CallTo::AnyBroker => match self.brokers().as_slice() {
+                [only] => *only,
+                _ => self.any_broker(id),
+            },
+        };
+        if *to != CallTo::AnyBroker {
+            self.client(hand_of(id)).node = node;
+        }
+        self.client(id).node = node;
     }
 
     /// Takes the answer to a call of a member.

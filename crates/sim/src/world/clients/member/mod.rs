@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use highwater_protocol::client::group::{
     GroupMember, MemberConfig, MemberIdentity, MemberOutput, PartitionSet,
 };
-use highwater_types::{Millis, Mono, Offset, TopicName, TopicPartition};
+use highwater_types::{Millis, Mono, NodeId, Offset, TopicName, TopicPartition};
 
 pub(crate) use self::calls::{CallUnderWay, MemberVersions};
 pub(crate) use self::offsets::{SentCommit, SentOffsetFetch};
@@ -174,7 +174,7 @@ pub(crate) const fn hand_of(member: ClientId) -> ClientId {
 impl World {
     /// Adds a member, with both its connections, that joins at once.
     pub(crate) fn add_member(&mut self, id: ClientId, load: MemberLoad, topics: &[TopicName]) {
-        let node = *self.nodes.keys().next().expect("a node of this world");
+        let node = *self.brokers().first().expect("a broker of this world");
         let known = self.clients.values().next().map(|it| it.topic_ids.clone());
         let known = known.unwrap_or_default();
         self.add_client(hand_of(id), node, Load::Hand(id));
@@ -269,8 +269,7 @@ impl World {
         let is_late = load.call.as_ref().is_some_and(|it| it.deadline <= now);
         if is_late {
             // Whoever gives up waiting closes the connection: an answer would come out of turn.
-            self.cut_client(id);
-            self.client(id).link.disconnected();
+            self.hang_up_all(id);
             self.member_lost_connection(id);
         }
         self.with_member(id, |load, now, out| load.member.tick(now, out));
@@ -327,13 +326,12 @@ impl World {
         match output {
             MemberOutput::Send {
                 id: call,
+                to,
                 call: what,
                 timeout,
-                ..
-            } => self.send_member_call(id, call, what, timeout),
+            } => self.send_member_call(id, (call, &to), what, timeout),
             MemberOutput::Abandon(_) => {
-                self.cut_client(id);
-                self.client(id).link.disconnected();
+                self.hang_up_all(id);
                 if let Some(load) = self.member_mut(id) {
                     load.call = None;
                 }
@@ -450,13 +448,21 @@ impl World {
     }
 
     /// A connection of a member is gone, for the member or for its hand.
-    pub(super) fn member_connection_lost(&mut self, end: ClientId, unanswered: Vec<Purpose>) {
+    pub(super) fn member_connection_lost(
+        &mut self,
+        end: ClientId,
+        node: NodeId,
+        unanswered: Vec<Purpose>,
+    ) {
+        let talks_to = self.client(end).node;
         match self.client(end).load {
             Load::Hand(id) => {
                 for purpose in unanswered {
                     self.hand_lost(id, &purpose);
                 }
             }
+            // A connection to an earlier coordinator carries nothing that is waited for.
+            _ if talks_to != node => {}
             _ => match self.member_mut(end) {
                 Some(load) if load.is_paused => load.missed_close = true,
                 _ => self.member_lost_connection(end),

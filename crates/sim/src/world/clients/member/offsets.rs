@@ -277,8 +277,10 @@ impl World {
         let Some((partition, offset)) = known.get(load.turn).cloned() else {
             return;
         };
-        load.is_polling = true;
         let version = load.versions.fetch;
+        let Some(leader) = self.leader_for(hand_of(id), &partition) else {
+            return;
+        };
         let fetch = SentFetch {
             topic_id: topic_ids.get(&partition.topic).copied().unwrap_or_default(),
             partition,
@@ -286,13 +288,13 @@ impl World {
             isolation_level: 0,
             min_bytes: 1,
             max_wait_ms: i32::try_from(wait).unwrap_or(0),
+            leader_epoch: None,
+            from_follower: false,
         };
-        let request = fetch.request(version);
-        let asked = self.ask(hand_of(id), &request, version, Purpose::Fetch(fetch));
-        if asked.is_err()
-            && let Some(load) = self.member_mut(id)
-        {
-            load.is_polling = false;
+        let (request, purpose) = (fetch.request(version), Purpose::Fetch(fetch));
+        let asked = self.ask_at(hand_of(id), leader, (&request, version), purpose);
+        if let Some(load) = self.member_mut(id) {
+            load.is_polling = asked.is_ok();
         }
     }
 
