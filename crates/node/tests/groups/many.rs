@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 
 use highwater_protocol::messages::{
     DeleteGroupsRequest, DeleteGroupsResponse, DescribeGroupsRequest, DescribeGroupsResponse,
-    ListGroupsRequest, ListGroupsResponse, OffsetFetchRequest, OffsetFetchResponse,
-    offset_fetch_request::OffsetFetchRequestGroup,
+    JoinGroupResponse, ListGroupsRequest, ListGroupsResponse, OffsetFetchRequest,
+    OffsetFetchResponse, offset_fetch_request::OffsetFetchRequestGroup,
 };
 use highwater_types::{ErrorCode, NodeId};
 
-use crate::member::{self, FETCH, Member, OFFSETS, ask, commit, offsets_of, world};
+use crate::member::{self, FETCH, JOIN, Member, OFFSETS, ask, commit, offsets_of, told, world};
 use crate::support::World;
 
 fn names(world: &mut World) -> BTreeSet<String> {
@@ -155,4 +155,77 @@ fn nobody_coordinates_before_there_is_an_offsets_topic() {
     let request = member::commit_request("g", "t", &[(0, 1)]);
     let answer = ask(&mut world, member::COMMIT, request);
     assert_eq!(member::codes(&answer), [ErrorCode::NOT_COORDINATOR]);
+}
+
+/// A partition of the offsets topic is led by another broker, in a new epoch.
+fn lead(world: &mut World, partition: i32, leader: i32) {
+    let offsets = world.id(OFFSETS, partition).topic_id;
+    world.change(offsets, partition, |it| {
+        it.leader = NodeId::new(leader);
+        it.leader_epoch = it.leader_epoch.next();
+    });
+}
+
+#[test]
+fn c_51_a_broker_lists_only_what_it_leads() {
+    for shards in 1..=3 {
+        let mut world = world(shards, 8);
+        let groups: Vec<String> = (0..20).map(|number| format!("g{number}")).collect();
+        for group in &groups {
+            commit(&mut world, group, &[(0, 1)]);
+        }
+        let all = names(&mut world);
+        (0..4).for_each(|partition| lead(&mut world, partition, 2));
+        let here = names(&mut world);
+        assert!(!here.is_empty() && here.len() < all.len(), "{here:?}");
+        for group in &groups {
+            let served = offsets_of(&mut world, group);
+            let expected = if here.contains(group) {
+                Ok(vec![(0, 1)])
+            } else {
+                Err(ErrorCode::NOT_COORDINATOR)
+            };
+            assert_eq!(served, expected, "{group}");
+        }
+        (0..4).for_each(|partition| lead(&mut world, partition, 1));
+        (4..8).for_each(|partition| lead(&mut world, partition, 2));
+        let others: BTreeSet<_> = all.difference(&here).cloned().collect();
+        assert_eq!(names(&mut world), others, "each group is with one broker");
+    }
+}
+
+#[test]
+fn c_47_a_coordinator_whose_leadership_flaps_serves_in_the_end() {
+    for shards in 1..=2 {
+        let mut world = world(shards, 4);
+        let groups: Vec<String> = (0..20).map(|number| format!("g{number}")).collect();
+        for (group, offset) in groups.iter().zip(0..) {
+            commit(&mut world, group, &[(0, offset)]);
+        }
+        let mut waiting = Vec::new();
+        for flap in 0..100 {
+            let group = &groups[flap % groups.len()];
+            let member = Member::new(&mut world, group);
+            member.send_join(&mut world);
+            waiting.push(member);
+            let partition = i32::try_from(flap % 4).expect("small");
+            lead(&mut world, partition, 2);
+            lead(&mut world, partition, 1);
+        }
+        // Whoever has joined meanwhile is forgotten with the leadership.
+        for partition in 0..4 {
+            lead(&mut world, partition, 2);
+            lead(&mut world, partition, 1);
+        }
+        for (group, offset) in groups.iter().zip(0..) {
+            assert_eq!(offsets_of(&mut world, group), Ok(vec![(0, offset)]));
+            let member = Member::alone(&mut world, group);
+            assert_eq!(member.heartbeat(&mut world), ErrorCode::NONE);
+        }
+        // Nobody is left without an answer.
+        for member in waiting {
+            let answer: Option<JoinGroupResponse> = told(&mut world, member.conn, JOIN);
+            assert!(answer.is_some(), "{}", member.group);
+        }
+    }
 }
