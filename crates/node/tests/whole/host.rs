@@ -12,14 +12,14 @@ use highwater_metadata::config::{BrokerConfig, parse_properties};
 use highwater_node::{
     Authorizer, BootError, Caller, Channel, ConnId, ConnOutput, Connection, Control, Effect,
     FormatOptions, FormatVoters, Input, Job, Loopback, Machine as _, MachineId, Node, NodeConfig,
-    Part, PeerError, Piece, Shard, Token, Work, boot, format, run_job,
+    Part, Peer, PeerError, Piece, Shard, Token, Work, boot, format, run_job,
 };
 use highwater_protocol::wire::Writer;
 use highwater_protocol::{
-    ListenerKind, OutRequest, Request, RequestHeader, Response, response_header_version,
+    ApiKey, ListenerKind, OutRequest, Request, RequestHeader, Response, response_header_version,
     supported_versions,
 };
-use highwater_types::{Millis, Mono, Now, WallMs};
+use highwater_types::{Millis, Mono, NodeId, Now, WallMs};
 
 pub(crate) type File = <MemDisk as highwater_disk::Disk>::File;
 
@@ -75,6 +75,8 @@ pub(crate) struct Host {
     pub(crate) now: Now,
     pub(crate) events: Vec<String>,
     pub(crate) serving: bool,
+    /// The kinds of listeners that are open.
+    pub(crate) opened: Vec<ListenerKind>,
     pub(crate) stopped: bool,
     parts: VecDeque<(MachineId, MachineId, Part<MemDisk>)>,
     loopbacks: BTreeMap<Channel, Link>,
@@ -88,6 +90,19 @@ pub(crate) struct Host {
     pub(crate) heartbeats: usize,
     /// How many of the next AssignReplicasToDirs get lost.
     pub(crate) lose_assignments: usize,
+    node_id: NodeId,
+    /// Requests to other nodes, for whoever carries them.
+    pub(crate) sent: VecDeque<Sent>,
+}
+
+/// A request to another node.
+pub(crate) struct Sent {
+    pub(crate) from: MachineId,
+    pub(crate) peer: Peer,
+    pub(crate) channel: Channel,
+    pub(crate) token: Token,
+    pub(crate) request: OutRequest,
+    pub(crate) deadline: Mono,
 }
 
 struct Client {
@@ -146,6 +161,7 @@ impl Host {
             now,
             events: events.iter().map(ToString::to_string).collect(),
             serving: false,
+            opened: Vec::new(),
             stopped: false,
             parts: VecDeque::new(),
             loopbacks: Channel::ALL
@@ -162,6 +178,8 @@ impl Host {
             syncs: 0,
             heartbeats: 0,
             lose_assignments: 0,
+            node_id: config.node_id,
+            sent: VecDeque::new(),
         })
     }
 
@@ -278,11 +296,28 @@ impl Host {
                 }
                 Effect::Part { to, part } => self.parts.push_back((machine, to, part)),
                 Effect::Send {
+                    peer,
                     channel,
                     token,
                     request,
                     ..
-                } => self.send(machine, channel, token, &request),
+                } if peer.is_loopback(self.node_id) => {
+                    self.send(machine, channel, token, &request);
+                }
+                Effect::Send {
+                    peer,
+                    channel,
+                    token,
+                    request,
+                    deadline,
+                } => self.sent.push_back(Sent {
+                    from: machine,
+                    peer,
+                    channel,
+                    token,
+                    request,
+                    deadline,
+                }),
                 Effect::Job { token, job } => {
                     self.syncs += usize::from(matches!(job.work, Work::SyncLog(_)));
                     if (self.hold)(&job.work) {
@@ -293,7 +328,10 @@ impl Host {
                     }
                 }
                 Effect::Event(entry) => self.events.push(entry.to_string()),
-                Effect::Serving(kind) => self.serving |= kind == ListenerKind::Broker,
+                Effect::Serving(kind) => {
+                    self.opened.push(kind);
+                    self.serving |= kind == ListenerKind::Broker;
+                }
                 Effect::Stopped => self.stopped |= machine == MachineId::Control,
             }
         }
@@ -401,8 +439,13 @@ impl Host {
 
     /// Sends a request; its answer comes with [`Host::answer`].
     pub(crate) fn ask(&mut self, client: u64, request: &Request, version: i16) {
+        let body = request.encode(version).expect("fits");
+        self.ask_encoded(client, request.api_key(), version, body);
+    }
+
+    pub(crate) fn ask_encoded(&mut self, client: u64, key: ApiKey, version: i16, body: Bytes) {
         let header = RequestHeader {
-            api_key: request.api_key().raw(),
+            api_key: key.raw(),
             version,
             correlation_id: self.next_correlation,
             client_id: Some("test".to_owned()),
@@ -412,7 +455,7 @@ impl Host {
         header.encode(&mut head).expect("a header");
         let mut frame = BytesMut::new();
         frame.put(head.into_bytes());
-        frame.put(request.encode(version).expect("fits"));
+        frame.put(body);
         let mut out = Vec::new();
         let it = self.clients.get_mut(&client).expect("a client");
         it.core.handle_frame(frame.freeze(), &mut out);
@@ -425,11 +468,28 @@ impl Host {
         request: &Request,
         version: i16,
     ) -> Option<Response> {
+        self.answer_to(client, request.api_key(), version)
+    }
+
+    pub(crate) fn answer_to(&mut self, client: u64, key: ApiKey, version: i16) -> Option<Response> {
         let client = self.clients.get_mut(&client).expect("a client");
         let mut frame = client.written.pop_front()?;
-        let header = 8 + usize::from(response_header_version(request.api_key(), version) == 1);
+        let header = 8 + usize::from(response_header_version(key, version) == 1);
         frame.advance(header);
-        Some(Response::decode(request.api_key(), version, &frame).expect("an answer"))
+        Some(Response::decode(key, version, &frame).expect("an answer"))
+    }
+
+    /// Whether the connection was closed by the node.
+    pub(crate) fn is_closed(&self, client: u64) -> bool {
+        self.clients[&client].closed
+    }
+
+    /// The other end of a connection goes.
+    pub(crate) fn hang_up(&mut self, client: u64) {
+        let it = self.clients.get_mut(&client).expect("a client");
+        it.closed = true;
+        let home = it.home;
+        self.step(home, Input::Closed(ConnId(client)));
     }
 
     /// A request at its highest version and the answer to it, by a connection of its own.

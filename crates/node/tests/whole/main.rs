@@ -2,6 +2,7 @@
 
 #![allow(clippy::indexing_slicing, reason = "a test may panic")]
 
+mod cluster;
 mod crash;
 mod damage;
 mod directories;
@@ -13,5 +14,8 @@ mod host;
 mod kafka_damage;
 mod kafka_dirs;
 mod metadata;
+mod observer;
+mod quorum_requests;
+mod roles;
 mod start_stop;
 mod wire;
