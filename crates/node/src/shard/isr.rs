@@ -24,6 +24,12 @@ use crate::machine::{Channel, Effect, PeerError, Token};
 /// How long a shard waits before it asks again what went wrong.
 const RETRY: Millis = Millis::new(50);
 
+/// A look at the followers that comes later than this: the process stood still.
+const STANDSTILL: Millis = Millis::new(100);
+
+/// How long fetches that waited in sockets during a standstill have time to be heard.
+const HEARING_MAX: Millis = Millis::new(500);
+
 /// What a shard keeps for the ISRs of its partitions.
 #[derive(Debug, Default)]
 pub(crate) struct IsrState {
@@ -31,6 +37,8 @@ pub(crate) struct IsrState {
     eligible: Arc<EligibleBrokers>,
     /// When followers are looked at next; `None` while nobody follows this shard.
     next_check: Option<Mono>,
+    /// The look that is due next was put off once, for the process had stood still.
+    put_off: bool,
     /// What is to be asked for; at most one change a partition.
     to_ask: BTreeMap<TopicIdPartition, IsrProposal>,
     /// The request that is with the controller: one at a time, as in Kafka.
@@ -105,7 +113,7 @@ impl<D: Disk> Shard<D> {
     }
 
     pub(crate) fn isr_tick(&mut self, now: Now, out: &mut Effects<D>) {
-        if self.isr.next_check.is_some_and(|due| due <= now.mono) {
+        if self.isr.next_check.is_some_and(|due| due <= now.mono) && !self.put_off_check(now) {
             self.isr.next_check = None;
             for id in self.followed() {
                 self.watch_followers(now);
@@ -115,6 +123,19 @@ impl<D: Disk> Shard<D> {
             }
         }
         self.ask_for_isrs(now, out);
+    }
+
+    /// After a standstill of its own a leader first hears whoever sent something meanwhile: what
+    /// it did not hear is not the followers' fault. Put off once, not for ever.
+    fn put_off_check(&mut self, now: Now) -> bool {
+        let stood_still = |due: Mono| now.mono.since(due) > STANDSTILL;
+        let put_off = self.isr.next_check.is_some_and(stood_still) && !self.isr.put_off;
+        if put_off {
+            let quarter = Millis::new(self.settings.replica_lag_time_max.as_u64() / 4);
+            self.isr.next_check = Some(now.mono.plus(quarter.min(HEARING_MAX)));
+        }
+        self.isr.put_off = put_off;
+        put_off
     }
 
     /// Asks the controller for all that is wanted, unless it has not answered yet.

@@ -101,19 +101,34 @@ impl Cluster {
         isr: &[i32],
         configs: &[(&str, &str)],
     ) -> Self {
-        let properties = format!("replica.lag.time.max.ms={LAG_MAX}");
+        Self::of(shards, partitions, (replicas, isr), configs, "")
+    }
+
+    /// One partition of three replicas, with further properties of the broker.
+    pub(crate) fn with_properties(properties: &str) -> Self {
+        Self::of(1, 1, (&[1, 2, 3], &[1, 2, 3]), &[], properties)
+    }
+
+    fn of(
+        shards: u16,
+        partitions: i32,
+        (replicas, isr): (&[i32], &[i32]),
+        configs: &[(&str, &str)],
+        properties: &str,
+    ) -> Self {
+        let properties = format!("replica.lag.time.max.ms={LAG_MAX}\n{properties}\n");
         let mut world = World::with(shards, 1, &properties);
         for id in replicas {
             world.add_broker(NodeId::new(*id));
             change_broker(&mut world, *id, |_| {});
         }
         let topic = world.topic(TOPIC, partitions, configs);
-        for number in 0..partitions {
-            world.change(topic, number, |it| {
-                it.assigned_replicas = nodes(replicas);
-                it.in_sync_replicas = nodes(isr);
-            });
-        }
+        world.change_all(topic, |it| {
+            it.assigned_replicas = nodes(replicas);
+            it.in_sync_replicas = nodes(isr);
+        });
+        // Much is worked off in several steps.
+        world.advance(0);
         world.events.clear();
         Self { world, topic }
     }
@@ -311,7 +326,11 @@ impl Follower {
             partition: want.partition,
             current_leader_epoch: want.leader_epoch,
             fetch_offset: want.offset,
-            last_fetched_epoch: want.last_epoch,
+            last_fetched_epoch: if self.version < 12 {
+                -1
+            } else {
+                want.last_epoch
+            },
             log_start_offset: 0,
             partition_max_bytes: 1 << 20,
             high_watermark: want.high_watermark.unwrap_or(i64::MAX),

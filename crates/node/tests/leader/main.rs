@@ -8,5 +8,9 @@ mod support;
 
 mod cluster;
 
+mod acks;
+mod consumers;
 mod fetches;
 mod identity;
+mod isr;
+mod sessions;

@@ -488,9 +488,16 @@ fn a_lost_leadership_completes_parked_fetches_and_names_the_new_leader() {
         let second = highwater_types::NodeId::new(2);
         brokers.insert(second, std::sync::Arc::new(broker(2, 9093)));
         world.image.brokers = std::sync::Arc::new(brokers);
-        let request = fetch_request(vec![fetch_topic("t", id, &[(0, 0), (1, 0)])]);
-        let ticket = world.fetch(17, &request);
-        assert!(!world.is_answered(ticket));
+        let mut knows = fetch_request(vec![fetch_topic("t", id, &[(0, 0), (1, 0)])]);
+        for partition in &mut knows.topics[0].partitions {
+            partition.current_leader_epoch = 0;
+        }
+        let plain = fetch_request(vec![fetch_topic("t", id, &[(0, 0), (1, 0)])]);
+        let (newest, old) = (world.fetch(17, &knows), world.fetch(10, &plain));
+        // Versions 11 and later may read from a follower (KIP-392).
+        let content = world.fetch(17, &plain);
+        let waiting = [newest, old, content];
+        assert!(waiting.iter().all(|it| !world.is_answered(*it)));
         let mut image = partition_image(3);
         image.leader = second;
         image.assigned_replicas.push(second);
@@ -501,14 +508,19 @@ fn a_lost_leadership_completes_parked_fetches_and_names_the_new_leader() {
         let partition = highwater_types::PartitionIndex::new(1);
         world.insert_partition("t", id, partition, image);
         world.publish(highwater_node::Changed::Everything);
-        let answer = world.fetched(ticket, 17);
+        let answer = world.fetched(newest, 17);
         let told = partitions(&answer);
         assert_eq!(told[0].error_code, ErrorCode::NONE);
-        assert_eq!(told[1].error_code, ErrorCode::NOT_LEADER_OR_FOLLOWER);
+        assert_eq!(told[1].error_code, ErrorCode::FENCED_LEADER_EPOCH);
         assert_eq!(told[1].current_leader.leader_id, second);
         assert_eq!(told[1].current_leader.leader_epoch, 3);
         let endpoints: Vec<i32> = answer.node_endpoints.iter().map(|it| it.port).collect();
         assert_eq!(endpoints, [9093]);
+        let answer = world.fetched(old, 10);
+        let told = partitions(&answer);
+        assert_eq!(told[0].error_code, ErrorCode::NONE);
+        assert_eq!(told[1].error_code, ErrorCode::NOT_LEADER_OR_FOLLOWER);
+        assert!(!world.is_answered(content));
     }
 }
 

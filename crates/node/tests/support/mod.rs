@@ -55,6 +55,8 @@ pub struct World {
     parts: VecDeque<(MachineId, MachineId, Part<MemDisk>)>,
     /// Jobs that are held back, by shard.
     pub held: VecDeque<(u16, Token, Job<MemDisk>)>,
+    /// Steps of shards since the start.
+    pub steps: u64,
     /// Which jobs are held back.
     pub hold: fn(&Work<MemDisk>) -> bool,
     conns: BTreeMap<u64, Conn>,
@@ -120,6 +122,7 @@ impl World {
             shards: Vec::new(),
             parts: VecDeque::new(),
             held: VecDeque::new(),
+            steps: 0,
             hold: never,
             conns: BTreeMap::new(),
             next_home: 0,
@@ -310,6 +313,24 @@ impl World {
         self.publish(Changed::Topics(Arc::new(BTreeSet::from([topic]))));
     }
 
+    /// Changes the metadata of every partition of a topic, and tells the shards.
+    pub fn change_all(&mut self, topic: TopicId, change: impl Fn(&mut PartitionImage)) {
+        let image = self.image.topics.get(&topic).expect("a topic");
+        let mut image = TopicImage::clone(image);
+        let before: Vec<_> = image
+            .partitions
+            .range_from(&PartitionIndex::new(0))
+            .map(|(number, it)| (*number, PartitionImage::clone(it)))
+            .collect();
+        for (number, mut partition) in before {
+            change(&mut partition);
+            partition.partition_epoch = partition.partition_epoch.next();
+            image.partitions.insert(number, Arc::new(partition));
+        }
+        self.image.topics.insert(topic, Arc::new(image));
+        self.publish(Changed::Topics(Arc::new(BTreeSet::from([topic]))));
+    }
+
     /// Adds a partition to a topic, and tells the shards.
     pub fn add_partition(&mut self, topic: TopicId) {
         let mut image = self
@@ -355,6 +376,12 @@ impl World {
         self.parts
             .push_back((MachineId::Shard(shard), MachineId::Control, part));
         self.run();
+    }
+
+    /// Time passes, and nobody notices: the process stands still.
+    pub fn stand_still(&mut self, ms: u64) {
+        self.now.mono = self.now.mono.plus(Millis::new(ms));
+        self.now.wall = WallMs::new(self.now.wall.raw() + i64::try_from(ms).expect("small"));
     }
 
     /// Time passes; the shards get their ticks.
@@ -433,6 +460,7 @@ impl World {
         if self.stopped.contains(&number) {
             return;
         }
+        self.steps += 1;
         shard.step(self.now, input, &mut out);
         for effect in out {
             self.perform(number, effect);
@@ -716,7 +744,11 @@ pub fn dir_id(number: u16) -> DirectoryId {
 }
 
 /// What a boot finds in a log directory for one shard.
-fn inventory(disk: &MemDisk, number: u16, shards: u16) -> (Vec<FoundLog>, Vec<std::path::PathBuf>) {
+pub fn inventory(
+    disk: &MemDisk,
+    number: u16,
+    shards: u16,
+) -> (Vec<FoundLog>, Vec<std::path::PathBuf>) {
     let lines = |name: &str| {
         let bytes = disk
             .read(name.as_ref())
