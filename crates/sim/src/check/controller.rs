@@ -9,7 +9,7 @@ use highwater_records::stored::metadata::{
 };
 use highwater_types::{
     BrokerEpoch, LeaderEpoch, NodeId, PartitionEpoch, PartitionIndex, TopicId, TopicIdPartition,
-    TopicName, TopicPartition,
+    TopicName,
 };
 
 use super::verdict::Verdicts;
@@ -63,15 +63,6 @@ pub(super) struct Known {
 }
 
 impl Known {
-    /// The partition's name.
-    pub(super) fn name(&self, id: TopicIdPartition) -> Option<TopicPartition> {
-        let topic = self.topics.get(&id.topic_id)?.clone();
-        Some(TopicPartition {
-            topic,
-            partition: id.partition,
-        })
-    }
-
     /// Whether the configuration lets a replica lead that may have lost records.
     pub(super) fn allows_unclean(&self, id: TopicIdPartition) -> bool {
         let topic = self.topics.get(&id.topic_id).map(ToString::to_string);

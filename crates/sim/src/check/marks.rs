@@ -1,5 +1,7 @@
 //! A log as the checker remembers it: one mark for each batch that it saw on a disk.
 
+use std::fmt;
+
 use bytes::Bytes;
 use highwater_types::{LeaderEpoch, Offset};
 
@@ -25,6 +27,18 @@ impl PartialEq for BatchMark {
         (self.base, self.next, self.epoch, self.crc)
             == (other.base, other.next, other.epoch, other.crc)
     }
+}
+
+impl fmt::Display for BatchMark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (base, next, epoch, crc) = (self.base, self.next, self.epoch, self.crc);
+        write!(f, "[{base},{next}) of epoch {epoch} with crc {crc:08x}")
+    }
+}
+
+/// A batch in words, or that there is none.
+pub(super) fn in_words(mark: Option<&BatchMark>) -> String {
+    mark.map_or_else(|| "nothing".to_owned(), ToString::to_string)
 }
 
 impl BatchMark {

@@ -8,7 +8,7 @@ use highwater_records::stored::MetadataRecord;
 use highwater_records::{Batch, BatchHeader};
 use highwater_types::{NodeId, Offset};
 
-use super::marks::{BatchMark, Marks};
+use super::marks::{BatchMark, Marks, in_words};
 use super::verdict::Verdicts;
 
 const FOLDER: &str = "__cluster_metadata-0";
@@ -66,8 +66,8 @@ impl MetadataLogs {
                     records.extend(records_of(&batch));
                     self.committed.push(mark);
                 } else if self.committed.at(mark.base) != Some(&mark) {
-                    let other = self.committed.at(mark.base);
-                    let why = format!("{mark:?} is committed here, but {other:?} elsewhere");
+                    let other = in_words(self.committed.at(mark.base));
+                    let why = format!("{mark} is committed here, but elsewhere {other}");
                     verdicts.broken("I-19", format!("metadata of {node}"), why);
                 }
             }

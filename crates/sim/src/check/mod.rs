@@ -33,7 +33,7 @@ use highwater_node::shard::partition::Partition;
 use highwater_node::{Happening, JournalEntry, MachineId};
 use highwater_protocol::messages::fetch_response::PartitionData;
 use highwater_records::Batch;
-use highwater_types::{Mono, NodeId, Offset, TopicIdPartition, TopicPartition};
+use highwater_types::{Mono, NodeId, Offset, TopicIdPartition, TopicName, TopicPartition};
 
 use self::cluster::{Cluster, CopyChange, Outcome};
 pub(crate) use self::groups::{FetchFloor, JoinFloor};
@@ -166,6 +166,11 @@ impl Checker {
     /// A story lets a replica lead that may have lost records.
     pub(crate) fn unclean_is_allowed(&mut self, partition: &TopicPartition) {
         self.cluster.unclean_is_allowed(partition);
+    }
+
+    /// A topic is to go, with all that clients were told of it.
+    pub(crate) fn topic_is_deleted(&mut self, topic: &TopicName) {
+        self.groups.topic_is_deleted(topic);
     }
 
     /// I-26: why things have not come to rest; `None` when everything is as it should be.

@@ -8,9 +8,15 @@ use super::Outcome;
 use super::partition::PartitionHistory;
 use super::replica_copy::{DiskState, ReplicaCopy};
 use crate::check::controller::{Known, KnownBroker, KnownPartition};
-use crate::check::marks::BatchMark;
+use crate::check::marks::{BatchMark, in_words};
 use crate::check::replicas::SeenLeader;
 use crate::check::verdict::Verdicts;
+
+/// Node ids as Kafka lists them.
+pub(super) fn ids(nodes: &[NodeId]) -> String {
+    let ids: Vec<_> = nodes.iter().map(ToString::to_string).collect();
+    ids.join(",")
+}
 
 impl PartitionHistory {
     /// A replica's high watermark as it is now: I-01, I-03, I-07, I-08.
@@ -52,9 +58,10 @@ impl PartitionHistory {
         };
         let same = copy.verify(&self.committed, up_to);
         if same < up_to && is_bound {
-            let (own, other) = (copy.marks.at(same), self.committed.at(same));
+            let own = in_words(copy.marks.at(same));
+            let other = in_words(self.committed.at(same));
             let why = format!(
-                "{node} has high watermark {claimed}, and at {same} {own:?}; committed is {other:?}"
+                "{node} has high watermark {claimed} and at {same} {own}; committed is {other}"
             );
             verdicts.broken("I-01", &self.name, why);
         }
@@ -103,8 +110,9 @@ impl PartitionHistory {
                 if let Some(holds) = lacks(member) {
                     let why = format!(
                         "the high watermark of {node} rises to {claimed}, but {member} holds the \
-                         same only up to {holds} (ISR {:?}, maximal {:?})",
-                        known.isr, leader.maximal
+                         same only up to {holds} (ISR {}, maximal {})",
+                        ids(&known.isr),
+                        ids(&leader.maximal)
                     );
                     verdicts.broken(id, &self.name, why);
                 }
@@ -173,9 +181,10 @@ impl PartitionHistory {
                 continue;
             };
             let why = format!(
-                "{member} may lead (ISR {:?}, ELR {:?}) and holds what is committed only up to \
+                "{member} may lead (ISR {}, ELR {}) and holds what is committed only up to \
                  {holds} of {end}",
-                partition.isr, partition.elr
+                ids(&partition.isr),
+                ids(&partition.elr)
             );
             verdicts.broken("I-06", &self.name, why);
         }
@@ -207,8 +216,9 @@ impl PartitionHistory {
         let may_lead = known.isr.iter().chain(&known.elr);
         if let Some(missed) = may_lead.into_iter().find(|it| !leader.maximal.contains(it)) {
             let why = format!(
-                "{} leads with maximal ISR {:?}, but {missed} may lead next",
-                known.leader, leader.maximal
+                "{} leads with maximal ISR {}, but {missed} may lead next",
+                known.leader,
+                ids(&leader.maximal)
             );
             verdicts.broken("I-07", &self.name, why);
         }

@@ -76,6 +76,7 @@ impl PartitionHistory {
     }
 
     /// The highest offset that was ever committed, exclusive.
+    #[cfg(test)]
     pub(in crate::check) const fn true_high_watermark(&self) -> Offset {
         self.true_high_watermark
     }
@@ -187,11 +188,14 @@ impl PartitionHistory {
         verdicts: &mut Verdicts,
     ) {
         let node = change.node;
-        let committed = self.true_high_watermark.min(end);
+        let first = old.iter().next().map_or(kept, |it| it.base);
+        let from = first.max(change.seen.log_start_offset);
+        let up_to = self.true_high_watermark.min(end);
+        let held = old.agrees_to(&self.committed, from, up_to);
         let may_lose = self.may_lose();
         let name = &self.name;
-        if kept < committed && !may_lose {
-            let why = format!("{node} cuts to {kept}, and all below {committed} is committed");
+        if kept < held && !may_lose {
+            let why = format!("{node} cuts to {kept}, and all below {held} is committed");
             verdicts.broken("I-16", name, why);
         }
         let leader = match change.seen.role {
@@ -206,10 +210,7 @@ impl PartitionHistory {
         };
         let leader = leader.and_then(|leader| self.copies.get(&leader));
         if let Some(leader) = leader.filter(leads) {
-            let first = old.iter().next().map_or(kept, |it| it.base);
-            let from = first
-                .max(leader.log_start())
-                .max(change.seen.log_start_offset);
+            let from = from.max(leader.log_start());
             let common = old.agrees_to(&leader.marks, from, end);
             if kept < common {
                 let why =

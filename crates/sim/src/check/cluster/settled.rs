@@ -3,6 +3,7 @@
 use highwater_types::NodeId;
 
 use super::Cluster;
+use super::committed::ids;
 use super::partition::PartitionHistory;
 use crate::check::controller::KnownPartition;
 
@@ -28,7 +29,7 @@ impl PartitionHistory {
             return Some("it has no leader".to_owned());
         }
         if let Some(out) = known.replicas.iter().find(|it| !known.isr.contains(it)) {
-            return Some(format!("{out} is not in the ISR {:?}", known.isr));
+            return Some(format!("{out} is not in the ISR {}", ids(&known.isr)));
         }
         let leader = self.copies.get(&known.leader)?.seen.as_ref()?;
         known.replicas.iter().find_map(|node| {

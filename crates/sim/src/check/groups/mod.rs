@@ -14,7 +14,7 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 
 use highwater_protocol::client::group::FetchedOffsets;
-use highwater_types::{ErrorCode, Mono, Offset, TopicName, TopicPartition};
+use highwater_types::{ErrorCode, Mono, NodeId, Offset, TopicName, TopicPartition};
 
 use self::log::{GroupLog, GroupRecord, StoredGroup};
 use crate::client::ClientId;
@@ -61,7 +61,7 @@ pub(crate) struct GroupCounts {
 /// The generation that a JoinGroup can bring at the least.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct JoinFloor {
-    life: u32,
+    life: (NodeId, u32),
     generation: i32,
 }
 
@@ -140,7 +140,7 @@ impl GroupHistory {
     }
 
     /// What a JoinGroup that leaves now can bring at the least.
-    pub(crate) fn join_floor(&self, group: &str, life: u32) -> JoinFloor {
+    pub(crate) fn join_floor(&self, group: &str, life: (NodeId, u32)) -> JoinFloor {
         let joined = self.joined.get(group).filter(|it| it.life == life);
         let joined = joined.map_or(0, |it| it.generation);
         let stored = self.logs.values().find_map(|log| {
@@ -152,7 +152,12 @@ impl GroupHistory {
     }
 
     /// Somebody joined a generation, in a life of the node.
-    pub(crate) fn was_joined(&mut self, group: &str, floor: &JoinFloor, joined: (u32, i32)) {
+    pub(crate) fn was_joined(
+        &mut self,
+        group: &str,
+        floor: &JoinFloor,
+        joined: ((NodeId, u32), i32),
+    ) {
         let (life, generation) = joined;
         assert!(
             floor.life != life || generation >= floor.generation,

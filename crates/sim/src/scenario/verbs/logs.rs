@@ -2,8 +2,10 @@
 //! what the controller has committed, and what each broker holds of a topic.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use highwater_disk::Disk as _;
+use highwater_metadata::image::PartitionImage;
 use highwater_types::{NodeId, TopicPartition};
 
 use super::cluster::node_at;
@@ -74,45 +76,57 @@ pub(super) fn replicas(world: &mut World, topic: &str) {
     ];
     let mut rows = vec![head.map(str::to_owned)];
     for (partition, known) in known_partitions(world, topic) {
-        let leader = world.leader_of(&partition);
-        let leader = leader.and_then(|id| world.online(id, &partition));
-        let isr = leader.and_then(|it| it.replica().role().as_leader());
-        let isr = isr.map(|it| it.isr.committed().to_vec());
-        let end = leader.map(|it| it.log().log_end_offset().raw());
-        for node in known.assigned_replicas.iter().copied() {
-            let first = [partition.to_string(), node.to_string()];
-            let is_out = isr.as_ref().is_some_and(|isr| !isr.contains(&node));
-            let rest = match world.online(node, &partition) {
-                None => ["down", "-", "-", "-", "-", "", ""].map(str::to_owned),
-                Some(online) => {
-                    let (replica, log) = (online.replica(), online.log());
-                    let own = log.log_end_offset().raw();
-                    let (role, last) = match replica.role().as_leader() {
-                        Some(leader) => ("leader", [ids(leader.isr.committed()), String::new()]),
-                        None => {
-                            let lag = end.map_or(String::new(), |end| (end - own).to_string());
-                            let out = if is_out { "(out)" } else { "" };
-                            ("follower", [out.to_owned(), lag])
-                        }
-                    };
-                    let [isr, lag] = last;
-                    [
-                        role.to_owned(),
-                        replica.leader_epoch().to_string(),
-                        log.log_start_offset().to_string(),
-                        replica.high_watermark().to_string(),
-                        own.to_string(),
-                        isr,
-                        lag,
-                    ]
-                }
-            };
-            let [topic, broker] = first;
-            let [role, epoch, start, hw, leo, isr, lag] = rest;
-            rows.push([topic, broker, role, epoch, start, hw, leo, isr, lag]);
+        for node in &known.assigned_replicas {
+            rows.push(replica_row(world, &partition, *node));
         }
     }
     tell_table(world, &rows);
+}
+
+fn replica_row(world: &World, partition: &TopicPartition, node: NodeId) -> [String; 9] {
+    let leader = world.leader_of(partition);
+    let leader = leader.and_then(|id| world.online(id, partition));
+    let (name, broker) = (partition.to_string(), node.to_string());
+    let Some(online) = world.online(node, partition) else {
+        let [role, none, nothing] = ["down", "-", ""].map(str::to_owned);
+        let offsets = [none.clone(), none.clone(), none.clone(), none];
+        let [epoch, start, hw, leo] = offsets;
+        return [
+            name,
+            broker,
+            role,
+            epoch,
+            start,
+            hw,
+            leo,
+            nothing.clone(),
+            nothing,
+        ];
+    };
+    let (replica, log) = (online.replica(), online.log());
+    let [role, isr, lag] = match replica.role().as_leader() {
+        Some(own) => ["leader".to_owned(), ids(own.isr.committed()), String::new()],
+        None => {
+            let own_end = log.log_end_offset().raw();
+            let lag = leader.map(|it| it.log().log_end_offset().raw() - own_end);
+            let leads = leader.and_then(|it| it.replica().role().as_leader());
+            let is_out = leads.is_some_and(|it| !it.isr.committed().contains(&node));
+            let out = if is_out { "(out)" } else { "" };
+            let lag = lag.map_or(String::new(), |lag| lag.to_string());
+            ["follower".to_owned(), out.to_owned(), lag]
+        }
+    };
+    [
+        name,
+        broker,
+        role,
+        replica.leader_epoch().to_string(),
+        log.log_start_offset().to_string(),
+        replica.high_watermark().to_string(),
+        log.log_end_offset().to_string(),
+        isr,
+        lag,
+    ]
 }
 
 /// `show partitions`: each partition with several replicas as the controller has it committed.
@@ -157,22 +171,19 @@ pub(super) fn brokers(world: &mut World) {
 }
 
 /// The partitions of a topic with several replicas, or of all topics, by name.
-fn known_partitions(
-    world: &World,
-    topic: &str,
-) -> Vec<(TopicPartition, std::sync::Arc<PartitionImage>)> {
+fn known_partitions(world: &World, topic: &str) -> Vec<(TopicPartition, Arc<PartitionImage>)> {
     let Some(image) = world.image() else {
         return Vec::new();
     };
     let all = image.partitions();
-    let all = all.filter(|(name, _, _)| topic.is_empty() || name.as_str() == topic);
+    let all = all.filter(|(it, _, _)| topic.is_empty() || it.name.as_str() == topic);
     let mut found: Vec<_> = all
-        .map(|(name, index, known)| {
+        .map(|(topic, index, known)| {
             let partition = TopicPartition {
-                topic: name.clone(),
+                topic: topic.name.clone(),
                 partition: index,
             };
-            (partition, std::sync::Arc::clone(known))
+            (partition, Arc::clone(known))
         })
         .collect();
     found.retain(|(_, known)| known.assigned_replicas.len() > 1);
