@@ -20,7 +20,7 @@ pub(super) struct Cause {
 
 /// It fetched too little for too long.
 pub(super) const OUT_BY_LAG: Cause = Cause {
-    highwater: &[&["{topic}-0", "ISR", "{broker}", "lag"]],
+    highwater: &[&["isr-wanted {topic}-0 ", ": {broker} lags ("]],
     kafka: &[&[
         "{topic}-0",
         "Shrinking ISR from",
@@ -31,8 +31,8 @@ pub(super) const OUT_BY_LAG: Cause = Cause {
 /// That, or its session with the controller ended.
 pub(super) const OUT_BY_LAG_OR_SESSION: Cause = Cause {
     highwater: &[
-        &["{topic}-0", "ISR", "{broker}", "lag"],
-        &["broker {broker}", "fenced", "session"],
+        &["isr-wanted {topic}-0 ", ": {broker} lags ("],
+        &["broker {broker} was silent for ", ": fenced"],
     ],
     kafka: &[
         &[

@@ -17,6 +17,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 
 use self::kinds::{KINDS, Kind, Round};
 use self::witness::Witness;
+use crate::cluster::compare::Writers;
 use crate::cluster::setup::{BROKERS, CONTROLLER, Life, Setup, say};
 use crate::cluster::{Cluster, Subject, compare};
 use crate::interop::node;
@@ -256,7 +257,9 @@ impl Torture {
         let mut batches = 0;
         for topic in topics {
             for partition in 0..PARTITIONS {
-                batches += compare::agree(&data, &format!("{topic}-{partition}"))?.batches;
+                batches +=
+                    compare::agree(&data, &format!("{topic}-{partition}"), Writers::Stopped)?
+                        .batches;
             }
         }
         let (name, topics) = (self.options.subject.name(), topics.len());
