@@ -71,6 +71,40 @@ impl Controller {
     }
 }
 
+/// Most leaders that are moved at a time, as in Kafka's controllers.
+const MOVES_MAX: usize = 1_000;
+
+impl Controller {
+    /// Gives leadership back to preferred leaders that are in sync again, a thousand at most.
+    #[must_use]
+    pub fn balance_leaders(&self, image: &MetadataImage) -> Vec<MetadataRecord> {
+        let imbalanced = image.partitions().filter(|(_, _, partition)| {
+            let preferred = partition.assigned_replicas.first();
+            let in_sync = |id| partition.in_sync_replicas.contains(id);
+            preferred.is_some_and(|id| *id != partition.leader && in_sync(id))
+        });
+        let moves = imbalanced.filter_map(|(topic, index, partition)| {
+            let settings = self.topic_settings(image, topic.name.as_str());
+            let is_acceptable =
+                |id| image.is_active(id) && image.has_directory(id, partition.directory(id));
+            let change = PartitionChange {
+                partition,
+                topic_id: topic.id,
+                index,
+                is_acceptable: &is_acceptable,
+                election: Election::Preferred,
+                elr_enabled: image.elr_enabled(),
+                min_in_sync_replicas: settings.min_in_sync_replicas,
+                shrinks_begin_epochs: false,
+                target_isr: partition.in_sync_replicas.clone(),
+                unclean_shutdown: &[],
+            };
+            change.build().map(MetadataRecord::from)
+        });
+        moves.take(MOVES_MAX).collect()
+    }
+}
+
 impl Upheaval {
     fn concerns(&self, at: TopicIdPartition, partition: &PartitionImage) -> bool {
         match self {
@@ -124,5 +158,36 @@ impl Upheaval {
             Self::Unclean(id) if elr_enabled => std::slice::from_ref(id),
             _ => &[],
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::controller::testing::Cluster;
+
+    #[test]
+    fn leadership_goes_back_to_preferred_leaders_once_they_are_in_sync() {
+        let mut cluster = Cluster::new(3);
+        cluster.create("t", &[&[1, 2, 3], &[2, 3, 1]]);
+        assert_eq!(cluster.controller.balance_leaders(cluster.image()), []);
+        cluster.beat(1, |it| it.want_fence = true);
+        assert_eq!(cluster.partition("t", 0).leader, NodeId::new(2));
+        assert_eq!(cluster.controller.balance_leaders(cluster.image()), []);
+        cluster.beat(1, |_| {});
+        assert_eq!(
+            cluster.controller.balance_leaders(cluster.image()),
+            [],
+            "not in sync"
+        );
+        cluster.set_isr("t", 0, &[1, 2, 3]);
+        let before = cluster.partition("t", 0);
+        let records = cluster.controller.balance_leaders(cluster.image());
+        assert_eq!(records.len(), 1);
+        cluster.apply(&records);
+        let after = cluster.partition("t", 0);
+        assert_eq!(after.leader, NodeId::new(1));
+        assert_eq!(after.leader_epoch, before.leader_epoch.next());
+        assert_eq!(after.in_sync_replicas, before.in_sync_replicas);
     }
 }

@@ -11,6 +11,8 @@ pub(crate) enum Election {
     Online,
     /// As online; else any replica that is up: committed records can be lost.
     Unclean,
+    /// The preferred leader if it is in sync or eligible; else as online.
+    Preferred,
 }
 
 /// Works out the one record that changes a partition: in-sync replicas, leader, and what KIP-966
@@ -142,10 +144,15 @@ impl PartitionChange<'_> {
             (in_sync || eligible) && (self.is_acceptable)(*replica)
         };
         let partition = self.partition;
+        let mut assigned = partition.assigned_replicas.iter();
+        if self.election == Election::Preferred
+            && let Some(preferred) = assigned.clone().next().filter(|it| valid(it))
+        {
+            return clean(*preferred);
+        }
         if valid(&partition.leader) {
             return clean(partition.leader);
         }
-        let mut assigned = partition.assigned_replicas.iter();
         if let Some(leader) = assigned.clone().find(|replica| valid(replica)) {
             return clean(*leader);
         }
@@ -409,5 +416,19 @@ mod tests {
         };
         let record = build(&grows).expect("changes");
         assert_eq!(record.leader, LEADER_UNCHANGED, "an expansion never does");
+    }
+
+    #[test]
+    fn the_preferred_leader_leads_again_if_it_loses_nothing() {
+        let preferred = |isr: &'static [i32], up: &'static [i32]| Case {
+            up,
+            target_isr: isr,
+            election: Election::Preferred,
+            ..case(partition(isr, &[], &[], 2))
+        };
+        let record = build(&preferred(&[1, 2, 3], &[1, 2, 3])).expect("changes");
+        assert_eq!((record.leader, record.isr), (NodeId::new(1), None));
+        assert_eq!(build(&preferred(&[2, 3], &[1, 2, 3])), None, "not in sync");
+        assert_eq!(build(&preferred(&[1, 2], &[2, 3])), None, "not up");
     }
 }

@@ -241,6 +241,17 @@ impl Cluster {
         (**partition).clone()
     }
 
+    pub(crate) fn set_isr(&mut self, name: &str, index: i32, isr: &[i32]) {
+        let topic_id = self.image().topic_by_name(name).expect("made").id.uuid();
+        let record = PartitionChangeRecord {
+            partition_id: index,
+            topic_id,
+            isr: Some(ids(isr)),
+            ..PartitionChangeRecord::default()
+        };
+        self.apply(&[record.into()]);
+    }
+
     pub(crate) fn assign_directory(&mut self, name: &str, index: i32, to: &[DirectoryId]) {
         let topic_id = self.image().topic_by_name(name).expect("made").id.uuid();
         let record = PartitionChangeRecord {

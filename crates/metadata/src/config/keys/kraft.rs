@@ -21,20 +21,21 @@ config_keys! {
         "Whether a new controller asks to become a voter by itself.";
     "controller.quorum.election.timeout.ms" Int "1000" [0, 2147483647] Static High NotYet
         "How long a voter waits for votes before it tries again.";
-    "controller.quorum.fetch.timeout.ms" Int "2000" [0, 2147483647] Static High NotYet
-        "How long a voter goes without news of the leader before it stands for election.";
+    "controller.quorum.fetch.timeout.ms" Int "2000" [0, 2147483647] Static High Works
+        "How long a broker goes without news of the leader before it looks for another. No use yet \
+         for voters: there is one.";
     "controller.quorum.election.backoff.max.ms" Int "1000" [0, 2147483647] Static High NotYet
         "Longest random pause before a new election.";
-    "controller.quorum.request.timeout.ms" Int "2000" [0, 2147483647] Static Medium NotYet
-        "How long a request to a voter may take.";
-    "controller.quorum.retry.backoff.ms" Int "20" [0, 2147483647] Static Low NotYet
-        "Pause before a request to a voter is sent again.";
+    "controller.quorum.request.timeout.ms" Int "2000" [0, 2147483647] Static Medium Works
+        "How long a fetch of the metadata log may take.";
+    "controller.quorum.retry.backoff.ms" Int "20" [0, 2147483647] Static Low Works
+        "Pause before a fetch of the metadata log is sent again, doubled each time.";
     "controller.quorum.append.linger.ms" Int "25" [0, 2147483647] Static Medium NotYet
         "How long the leader gathers records before it writes them. A lone voter gathers while a \
          sync runs.";
-    "controller.quorum.fetch.max.bytes" Int "1048576" [1, 2147483647] Static Low NotYet
+    "controller.quorum.fetch.max.bytes" Int "1048576" [1, 2147483647] Static Low Works
         "Most bytes of the metadata log in one fetch.";
-    "controller.quorum.fetch.snapshot.max.bytes" Int "1048576" [1, 2147483647] Static Low NotYet
+    "controller.quorum.fetch.snapshot.max.bytes" Int "1048576" [1, 2147483647] Static Low Works
         "Most bytes of a metadata snapshot in one fetch.";
     "broker.heartbeat.interval.ms" Int "2000" [1, 2147483647] Static Medium Works
         "Time between two heartbeats of a broker to the controller.";

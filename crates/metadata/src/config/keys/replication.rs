@@ -34,9 +34,9 @@ config_keys! {
         "How often high watermarks are written to disk.";
     "replica.selector.class" String none any Static Medium NotYet
         "How a consumer's nearest replica is picked.";
-    "auto.leader.rebalance.enable" Boolean "true" any Static High NotYet
+    "auto.leader.rebalance.enable" Boolean "true" any Static High Works
         "Whether leadership moves back to preferred leaders by itself.";
-    "leader.imbalance.check.interval.seconds" Long "300" [1] Static High NotYet
+    "leader.imbalance.check.interval.seconds" Long "300" [1] Static High Works
         "How often preferred leaders are looked at.";
     "leader.imbalance.per.broker.percentage" Int "10" [0, 2147483647] Static High NotYet
         "Part of partitions led by other than their preferred leader that is let be. Without \

@@ -58,6 +58,10 @@ pub(super) struct Leader<D: Disk> {
     random: ChaCha8Rng,
     last_append: Mono,
     noop_interval: Option<Millis>,
+    /// `leader.imbalance.check.interval.seconds`, unless leaders stay where they are.
+    balance_interval: Option<Millis>,
+    /// When preferred leaders were looked at last.
+    balanced: Mono,
     /// A batch waits for its flush for so long that no session is judged until it is committed.
     stalled: bool,
     /// Nothing is taken any more: what was appended last may never be committed.
@@ -103,6 +107,8 @@ impl<D: Disk> Leader<D> {
             random: params.random,
             last_append: Mono::START,
             noop_interval: noop_interval(&config),
+            balance_interval: balance_interval(&config),
+            balanced: Mono::START,
             stalled: false,
             failed: false,
             resigned: false,
@@ -113,7 +119,7 @@ impl<D: Disk> Leader<D> {
 
     /// Begins the epoch: a new cluster gets its first records.
     pub(super) fn start(&mut self, now: Now) -> Result<(), String> {
-        self.last_append = now.mono;
+        (self.last_append, self.balanced) = (now.mono, now.mono);
         let image = self.latest.image();
         self.controller.sessions.begin(image, now.mono);
         let mut records = vec![QuorumRecord::LeaderChange(self.leader_change())];
@@ -167,11 +173,13 @@ impl<D: Disk> Leader<D> {
             .filter(|_| !self.stalled);
         let noop = self.noop_interval.map(|it| self.last_append.plus(it));
         let fetches = self.followers.next_deadline();
-        [expiry, noop, fetches].into_iter().flatten().min()
+        let balance = self.balance_interval.map(|it| self.balanced.plus(it));
+        [expiry, noop, fetches, balance].into_iter().flatten().min()
     }
 
     pub(super) fn tick(&mut self, now: Now) {
         self.fence_silent(now);
+        self.balance_leaders(now);
         let idle = self
             .noop_interval
             .is_some_and(|it| self.last_append.plus(it) <= now.mono);
@@ -181,6 +189,17 @@ impl<D: Disk> Leader<D> {
                 .is_err()
         {
             self.last_append = now.mono;
+        }
+    }
+
+    /// Gives leadership back to preferred leaders, now and then.
+    fn balance_leaders(&mut self, now: Now) {
+        let interval = self.balance_interval;
+        if interval.is_some_and(|it| self.balanced.plus(it) <= now.mono) {
+            self.balanced = now.mono;
+            let records = self.controller.balance_leaders(self.latest.image());
+            // Should that fail, it is tried again next time.
+            let _ = self.append(now, records);
         }
     }
 
@@ -290,4 +309,13 @@ fn noop_interval(config: &NodeConfig) -> Option<Millis> {
     let asked = config.broker.count("metadata.max.idle.interval.ms");
     let least = config.broker.count("metadata.noop.min.interval.ms");
     (asked > 0).then(|| Millis::new(asked.max(least)))
+}
+
+/// How often preferred leaders are looked at; `None` when leadership stays where it is.
+fn balance_interval(config: &NodeConfig) -> Option<Millis> {
+    let seconds = config
+        .broker
+        .count("leader.imbalance.check.interval.seconds");
+    let enabled = config.broker.boolean("auto.leader.rebalance.enable");
+    enabled.then(|| Millis::new(seconds.saturating_mul(1_000)))
 }
