@@ -322,3 +322,36 @@ fn np_02_followers_take_the_places_of_old_consumers_not_the_other_way() {
         assert_eq!(answer.error_code, ErrorCode::NONE);
     }
 }
+
+/// Between shards one message brings what a parked fetch waits for, and one tells the leader that
+/// it was taken.
+#[test]
+fn a_parked_fetch_of_another_shard_costs_one_hop() {
+    for home in 0..2 {
+        let mut cluster = Cluster::new(2, 1, &[1, 2], &[1, 2]);
+        cluster.world.next_home = home;
+        let mut follower = cluster.follower(2, 18).in_session();
+        let mut offset = cluster.world.offsets(TOPIC, 0)[3];
+        assert!(cluster.fetch(&mut follower, &[at(offset)]).is_none());
+        cluster.world.advance(500);
+        cluster.answer(&mut follower).expect("the session");
+        assert!(cluster.fetch(&mut follower, &[]).is_none());
+        // A producer on the shard of the partition.
+        let id = cluster.world.id(TOPIC, 0);
+        cluster.world.next_home = highwater_node::owner_shard(id, 2);
+        let producer = cluster.world.connect();
+        let is_far = home != highwater_node::owner_shard(id, 2);
+        for _ in 0..3 {
+            let before = cluster.world.steps;
+            let value = crate::support::batch(&["v"]);
+            cluster.world.send_produce(producer, -1, (TOPIC, 0), value);
+            let row = only(&cluster.answer(&mut follower).expect("brought"));
+            assert!(has_records(&row) && row.error_code == ErrorCode::NONE);
+            let steps = cluster.world.steps - before;
+            assert_eq!(steps, 1 + u64::from(is_far), "home {home}");
+            offset += 1;
+            cluster.send(&mut follower, &[at(offset)], &[]);
+            assert!(cluster.world.receive_produce(producer).is_some());
+        }
+    }
+}

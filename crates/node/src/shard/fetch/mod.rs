@@ -24,6 +24,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::RngCore as _;
 
 pub use part::FetchPart;
+use read::PartitionRead;
 pub(crate) use read::{Look, ReadContext, Reader, Refusal};
 use sessions::{FetchSessions, FullNotice, Newcomer, Opened, SESSION_NONE};
 pub(crate) use set::{FetchPosition, FetchSet, PartitionKey};
@@ -34,10 +35,10 @@ use super::serving::ServingSettings;
 use super::{Effects, Shard, owner_shard};
 use crate::journal::JournalEntry;
 use crate::machine::{ConnId, Effect, MachineId, Ticket};
-use part::{FetchArm, FetchChanged, FetchDone, FetchForget, FetchHeard, FetchRead};
+use part::{FetchArm, FetchBrings, FetchChanged, FetchDone, FetchForget, FetchHeard, FetchRead};
 use read::Budget;
 pub(crate) use replica::FetchOutputs;
-use replica::HeardSessions;
+use replica::{HeardSessions, Hearing};
 
 /// How long a session stays at least when others want its place.
 const SESSION_EVICT_AGE_MIN: Millis = Millis::new(120_000);
@@ -287,6 +288,7 @@ impl<D: Disk> FetchState<D> {
             set,
             reader,
             arrived,
+            takes_any,
             max_bytes,
             wanted,
         } = read;
@@ -310,6 +312,7 @@ impl<D: Disk> FetchState<D> {
                 position: it.position,
                 reader,
                 armed: true,
+                brings: (takes_any && reader.is_replica()).then_some(max_bytes),
             };
             let subscriber = Subscriber {
                 home,
@@ -354,6 +357,7 @@ impl<D: Disk> FetchState<D> {
                     slot,
                     at,
                     look,
+                    brings: None,
                 };
                 push_part(home, FetchPart::Changed(changed), out);
             }
@@ -384,12 +388,13 @@ impl<D: Disk> FetchState<D> {
                     None => here.push((*set, *slot, *at)),
                     Some(view) if view.armed => {
                         view.armed = false;
-                        let look = cx.look(*at, &view.position, view.reader, true);
+                        let (look, brings) = look_or_bring(cx, *at, view);
                         let changed = FetchChanged {
                             set: *set,
                             slot: *slot,
                             at: *at,
                             look,
+                            brings,
                         };
                         push_part(*home, FetchPart::Changed(changed), out);
                     }
@@ -415,7 +420,7 @@ impl<D: Disk> FetchState<D> {
         &mut self,
         cx: &mut ReadContext<'_, D>,
         owner: u16,
-        told: FetchChanged,
+        told: FetchChanged<D>,
         out: &mut Effects<D>,
     ) {
         let FetchChanged {
@@ -423,6 +428,7 @@ impl<D: Disk> FetchState<D> {
             slot,
             at,
             look,
+            brings,
         } = told;
         match self.changed(cx, set, slot, Seen::There(look)) {
             Verdict::Nothing => {}
@@ -435,7 +441,14 @@ impl<D: Disk> FetchState<D> {
                 };
                 push_part(owner, FetchPart::Arm(arm), out);
             }
-            Verdict::Complete(ticket) => self.evaluate_if_waiting(cx, ticket, out),
+            Verdict::Complete(ticket) => match brings {
+                Some(brings) if self.takes(ticket, (slot, at), &brings.position) => {
+                    let (at, read) = (Some(at), brings.read);
+                    let row = Row { slot, at, read };
+                    self.answer_with(cx, ticket, row, out);
+                }
+                _ => self.evaluate_if_waiting(cx, ticket, out),
+            },
         }
     }
 
@@ -449,6 +462,30 @@ impl<D: Disk> FetchState<D> {
             self.evaluate(cx, ticket, out);
         }
     }
+}
+
+/// Looks at a partition for a set of another shard, and reads it where that is all that is wanted.
+fn look_or_bring<D: Disk>(
+    cx: &mut ReadContext<'_, D>,
+    at: TopicIdPartition,
+    view: &RemoteView,
+) -> (Look, Option<Box<FetchBrings<D>>>) {
+    let RemoteView {
+        position, reader, ..
+    } = *view;
+    let Some(max_bytes) = view.brings else {
+        return (cx.look(at, &position, reader, true), None);
+    };
+    let look = cx.look(at, &position, reader, false);
+    if look.urgent || look.readable == 0 {
+        return (look, None);
+    }
+    let mut budget = Budget {
+        bytes: max_bytes,
+        at_least_one: true,
+    };
+    let read = cx.read(at, &position, reader, Hearing::HeardBefore, &mut budget);
+    (look, Some(Box::new(FetchBrings { position, read })))
 }
 
 impl<D: Disk> Shard<D> {

@@ -2,7 +2,7 @@ use highwater_disk::Disk;
 use highwater_types::{Offset, TopicIdPartition};
 
 use super::replica::Hearing;
-use super::{FetchPosition, Look, Reader, Row, SetId};
+use super::{FetchPosition, Look, PartitionRead, Reader, Row, SetId};
 use crate::machine::Ticket;
 
 /// Between the shard that a fetch came in on (its home) and the owner of a partition that it
@@ -16,7 +16,7 @@ pub enum FetchPart<D: Disk> {
     /// Owner to home: what they said.
     Done(FetchDone<D>),
     /// Owner to home: a partition changed.
-    Changed(FetchChanged),
+    Changed(FetchChanged<D>),
     /// Home to owner: a parked fetch still waits; tell of the next change. Told at once when more
     /// is readable than `known`, and to a follower when the high watermark is another one.
     Arm(FetchArm),
@@ -40,6 +40,8 @@ pub struct FetchRead {
     pub(crate) reader: Reader,
     /// Whether it is the first read of a request.
     pub(crate) arrived: bool,
+    /// Whether the fetch is answered by any byte.
+    pub(crate) takes_any: bool,
     /// The whole answer's limit: the home cuts what the shards bring together.
     pub(crate) max_bytes: u64,
     pub(crate) wanted: Vec<FetchWanted>,
@@ -63,12 +65,23 @@ pub struct FetchDone<D: Disk> {
 }
 
 /// See [`FetchPart::Changed`].
-#[derive(Clone, Copy, Debug)]
-pub struct FetchChanged {
+#[derive(Debug)]
+pub struct FetchChanged<D: Disk> {
     pub(crate) set: SetId,
     pub(crate) slot: u32,
     pub(crate) at: TopicIdPartition,
     pub(crate) look: Look,
+    /// What is read there now, for a follower that takes anything: so nobody has to ask for it,
+    /// and it is on its way at once.
+    pub(crate) brings: Option<Box<FetchBrings<D>>>,
+}
+
+/// See [`FetchChanged::brings`].
+#[derive(Debug)]
+pub(crate) struct FetchBrings<D: Disk> {
+    /// Where it was read: the set may have moved on.
+    pub(crate) position: FetchPosition,
+    pub(crate) read: PartitionRead<D::File>,
 }
 
 /// See [`FetchPart::Arm`].

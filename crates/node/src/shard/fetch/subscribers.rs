@@ -41,6 +41,9 @@ pub(crate) struct RemoteView {
     /// Whether the next change is to be told. One message tells of it; the home asks for the
     /// next one, so at most one is under way.
     pub(crate) armed: bool,
+    /// For a follower that takes anything: how much one answer may hold. What changes is read and
+    /// brought at once then.
+    pub(crate) brings: Option<u64>,
 }
 
 impl Subscribers {

@@ -11,7 +11,7 @@ use super::part::{FetchHeard, FetchPart, FetchRead, FetchWanted};
 use super::read::{Budget, Look, PartitionRead, ReadContext, Reader};
 use super::replica::{Hearing, Noted};
 use super::subscribers::Subscriber;
-use super::{FetchState, PartitionKey, SetId};
+use super::{FetchPosition, FetchState, PartitionKey, SetId};
 use crate::authorizer::{Operation, Resource};
 use crate::machine::{Caller, Effect, MachineId, Ticket};
 use crate::part::Part;
@@ -177,6 +177,7 @@ impl<D: Disk> FetchState<D> {
         waiting.round = waiting.round.wrapping_add(1);
         let (round, set, head) = (waiting.round, waiting.set, &waiting.head);
         let (reader, max_bytes) = (head.reader, head.max_bytes);
+        let takes_any = head.min_bytes <= 1;
         let here: Vec<_> = rows.iter().map(Row::subscription).collect();
         waiting.reading = Some(Reading {
             outstanding: elsewhere.len(),
@@ -196,6 +197,7 @@ impl<D: Disk> FetchState<D> {
                 set,
                 reader,
                 arrived,
+                takes_any,
                 max_bytes,
                 wanted,
             };
@@ -430,6 +432,40 @@ impl<D: Disk> FetchState<D> {
         } else {
             Verdict::StillParked { known: look }
         }
+    }
+
+    /// Whether a parked fetch is answered by what was read of one of its partitions alone: the
+    /// next fetch of a session is, if it still wants just that.
+    pub(super) fn takes(
+        &self,
+        ticket: Ticket,
+        (slot, at): (u32, TopicIdPartition),
+        position: &FetchPosition,
+    ) -> bool {
+        let Some(waiting) = self.waiting.get(&ticket).filter(|it| it.is_parked()) else {
+            return false;
+        };
+        let home = self.sets.get(&waiting.set);
+        let state = home.and_then(|home| home.set.slot(slot));
+        matches!(waiting.kind, WaitKind::Incremental { .. })
+            && waiting.head.min_bytes <= 1
+            && state.is_some_and(|it| it.subscribed == Some(at) && it.position == *position)
+    }
+
+    /// Answers a parked fetch with what was read of one of its partitions. What else is new is in
+    /// the next answer.
+    pub(super) fn answer_with(
+        &mut self,
+        cx: &mut ReadContext<'_, D>,
+        ticket: Ticket,
+        row: Row<D::File>,
+        out: &mut Effects<D>,
+    ) {
+        let set = self.waiting.get(&ticket).map(|it| it.set);
+        if let Some(home) = set.and_then(|set| self.sets.get_mut(&set)) {
+            home.set.clean(row.slot);
+        }
+        self.answer(cx, ticket, vec![row], out);
     }
 
     /// Answers a fetch with the rows, and forgets it.
