@@ -69,6 +69,10 @@ impl LeaderEpochCache {
     /// The log now ends at `end`: drops the entries that begin there or later, also when the log
     /// ended there before (KAFKA-10706). Returns whether the entries changed.
     pub fn truncate_from_end(&mut self, end: Offset) -> bool {
+        #[cfg(feature = "planted-bugs")]
+        if highwater_types::is_planted(highwater_types::PlantedBug::KeepEpochEntriesAboveACut) {
+            return false;
+        }
         let keep = self.entries.partition_point(|it| it.start_offset < end);
         let changed = keep < self.entries.len();
         self.entries.truncate(keep);

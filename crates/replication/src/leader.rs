@@ -78,6 +78,17 @@ impl Leader {
         fetch: FollowerFetch,
         log_end_offset: Offset,
     ) -> Result<(), ErrorCode> {
+        #[cfg(feature = "planted-bugs")]
+        let fetch =
+            if highwater_types::is_planted(highwater_types::PlantedBug::SkipTheEpochCheckOnFetch) {
+                let leader_epoch = self.epoch;
+                FollowerFetch {
+                    leader_epoch,
+                    ..fetch
+                }
+            } else {
+                fetch
+            };
         if fetch.leader_epoch < self.epoch {
             return Err(ErrorCode::FENCED_LEADER_EPOCH);
         }
@@ -87,7 +98,11 @@ impl Leader {
         let Some(follower) = self.followers.get_mut(&fetch.replica) else {
             return Err(ErrorCode::UNKNOWN_LEADER_EPOCH);
         };
-        if fetch.broker_epoch < follower.broker_epoch {
+        let is_stale = fetch.broker_epoch < follower.broker_epoch;
+        #[cfg(feature = "planted-bugs")]
+        let is_stale = is_stale
+            && !highwater_types::is_planted(highwater_types::PlantedBug::AcceptAStaleBrokerEpoch);
+        if is_stale {
             return Err(ErrorCode::NOT_LEADER_OR_FOLLOWER);
         }
         follower.broker_epoch = fetch.broker_epoch;
@@ -103,9 +118,12 @@ impl Leader {
         let Some(follower) = follower.filter(|_| same_epoch) else {
             return;
         };
-        let is_same = (follower.broker_epoch, follower.log_end_offset)
-            == (fetch.broker_epoch, fetch.fetch_offset);
-        if is_same && follower.last_fetch.is_some_and(|last| last.at < at) {
+        // Less than is known: a session that was left behind by another one. More: a copy of an
+        // older fetch, which was late, came in between.
+        let counts = follower.broker_epoch == fetch.broker_epoch
+            && follower.log_end_offset <= fetch.fetch_offset
+            && fetch.fetch_offset <= log_end_offset;
+        if counts && follower.last_fetch.is_some_and(|last| last.at < at) {
             follower.fetched(at, fetch.fetch_offset, log_end_offset);
         }
     }
@@ -129,10 +147,18 @@ impl Leader {
         judging: Judging<'_>,
     ) -> Option<IsrCause> {
         let log_end_offset = self.followers.get(&replica)?.log_end_offset;
+        let least = high_watermark.max(self.epoch_start_offset);
+        #[cfg(feature = "planted-bugs")]
+        let least =
+            if highwater_types::is_planted(highwater_types::PlantedBug::AdmitBelowTheEpochStart) {
+                high_watermark
+            } else {
+                least
+            };
         let may_join = self.isr.pending().is_none()
             && !self.isr.committed().contains(&replica)
             && self.is_eligible(replica, judging.eligible)
-            && log_end_offset >= high_watermark.max(self.epoch_start_offset);
+            && log_end_offset >= least;
         may_join.then_some(IsrCause::Joins {
             replica,
             log_end_offset,
@@ -181,6 +207,16 @@ impl Leader {
             lag_max,
             eligible,
         } = judging;
+        #[cfg(feature = "planted-bugs")]
+        if highwater_types::is_planted(
+            highwater_types::PlantedBug::HighWatermarkOverTheCommittedIsr,
+        ) {
+            let others = self.isr.committed().iter().filter(|node| **node != own);
+            let ends = others.map(|node| self.followers.get(node));
+            return ends
+                .map(|it| it.map_or(Offset::ZERO, |it| it.log_end_offset))
+                .min();
+        }
         let in_sync = self.isr.maximal().filter(|node| *node != own).map(|node| {
             let follower = self.followers.get(&node);
             follower.map_or(Offset::ZERO, |it| it.log_end_offset)
@@ -216,6 +252,10 @@ impl Leader {
         let fetches_as = self.followers.get(&replica);
         let fetches_as = fetches_as.filter(|it| it.last_fetch.is_some());
         let registered = eligible.get(&replica);
+        #[cfg(feature = "planted-bugs")]
+        if highwater_types::is_planted(highwater_types::PlantedBug::AcceptAStaleBrokerEpoch) {
+            return fetches_as.is_some() && registered.is_some();
+        }
         fetches_as.zip(registered).is_some_and(|(it, registered)| {
             it.broker_epoch == BrokerEpoch::NONE || it.broker_epoch == *registered
         })

@@ -171,6 +171,10 @@ fn check(
     // Neither fenced nor on its way out (KIP-841), and the very process that fetched (KIP-903).
     let eligible = |(id, epoch): &(NodeId, BrokerEpoch)| {
         let registered = image.broker(*id).map(|it| it.epoch);
+        #[cfg(feature = "planted-bugs")]
+        if highwater_types::is_planted(highwater_types::PlantedBug::AcceptAStaleBrokerEpoch) {
+            return image.is_active(*id);
+        }
         image.is_active(*id) && (*epoch == BrokerEpoch::NONE || registered == Some(*epoch))
     };
     if isr.iter().all(eligible) {

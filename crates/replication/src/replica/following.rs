@@ -123,6 +123,14 @@ impl Replica {
         match answer {
             LeaderAnswer::Records => FollowStep::Append,
             LeaderAnswer::Diverging(end) if end.end_offset < Offset::ZERO => self.rest(now),
+            #[cfg(feature = "planted-bugs")]
+            LeaderAnswer::Diverging(_)
+                if highwater_types::is_planted(
+                    highwater_types::PlantedBug::TruncateToOwnHighWatermark,
+                ) =>
+            {
+                FollowStep::CutTo(self.high_watermark)
+            }
             LeaderAnswer::Diverging(end) => {
                 // Without a history there is nothing to compare: all above the high watermark may
                 // be another history's.

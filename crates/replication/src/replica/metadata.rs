@@ -57,6 +57,13 @@ impl Replica {
         if let Role::Leader(leader) = &mut self.role {
             if leader.epoch == assignment.leader_epoch {
                 let before = leader.isr.committed().to_vec();
+                #[cfg(feature = "planted-bugs")]
+                if highwater_types::is_planted(
+                    highwater_types::PlantedBug::ResetFollowersOnAnUnchangedEpoch,
+                ) {
+                    let end = self.ends.log_end_offset;
+                    *leader = crate::Leader::begin(now.mono, self.node_id, assignment, end);
+                }
                 leader.refresh(now.mono, self.node_id, assignment);
                 self.tell_isr(before, out);
                 return;

@@ -217,6 +217,10 @@ impl Replica {
         if leader.isr.maximal().count() < self.effective_min_in_sync_replicas() {
             return Some(ErrorCode::NOT_ENOUGH_REPLICAS_AFTER_APPEND);
         }
+        #[cfg(feature = "planted-bugs")]
+        if highwater_types::is_planted(highwater_types::PlantedBug::AcknowledgeBeforeReplication) {
+            return Some(ErrorCode::NONE);
+        }
         (self.high_watermark >= end_offset).then_some(ErrorCode::NONE)
     }
 

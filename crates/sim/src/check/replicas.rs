@@ -164,6 +164,12 @@ impl LastSeen {
         if before.leader_epoch < self.leader_epoch {
             return;
         }
+        let (was, is) = (led.epoch_start_offset, leads.epoch_start_offset);
+        assert_eq!(
+            was, is,
+            "I-13 {name}: the start of epoch {} moved (KAFKA-13790)",
+            self.leader_epoch
+        );
         let (was, is) = (before.high_watermark, self.high_watermark);
         assert!(
             was <= is,

@@ -261,7 +261,11 @@ impl<D: Disk> ReadContext<'_, D> {
             error,
             leader: self.current_leader(at),
         };
-        if current_leader_epoch != LeaderEpoch::NONE {
+        let checks_epoch = current_leader_epoch != LeaderEpoch::NONE;
+        #[cfg(feature = "planted-bugs")]
+        let checks_epoch = checks_epoch
+            && !highwater_types::is_planted(highwater_types::PlantedBug::SkipTheEpochCheckOnFetch);
+        if checks_epoch {
             if current_leader_epoch < epoch {
                 return Err(refuse(ErrorCode::FENCED_LEADER_EPOCH));
             }
@@ -466,6 +470,14 @@ impl<D: Disk> ReadContext<'_, D> {
 /// Exclusive end of what `reader` may read.
 fn read_end<D: Disk>(online: &OnlinePartition<D>, reader: Reader) -> Offset {
     match reader {
+        #[cfg(feature = "planted-bugs")]
+        Reader::Uncommitted(_)
+            if highwater_types::is_planted(
+                highwater_types::PlantedBug::ServeAboveTheHighWatermark,
+            ) =>
+        {
+            online.log.log_end_offset()
+        }
         Reader::Uncommitted(_) => online.high_watermark(),
         Reader::Committed(_) => online.last_stable_offset(),
         Reader::Replica(_) => online.log.log_end_offset(),

@@ -120,6 +120,9 @@ impl<D: Disk> ReadContext<'_, D> {
             }
             epoch => registered.is_some_and(|registered| epoch < registered),
         };
+        #[cfg(feature = "planted-bugs")]
+        let is_stale = is_stale
+            && !highwater_types::is_planted(highwater_types::PlantedBug::AcceptAStaleBrokerEpoch);
         if is_stale {
             return Err(not_leader());
         }

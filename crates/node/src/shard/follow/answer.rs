@@ -132,6 +132,20 @@ impl<D: Disk> Shard<D> {
         } else {
             LeaderAnswer::Records
         };
+        #[cfg(feature = "planted-bugs")]
+        if highwater_types::is_planted(
+            highwater_types::PlantedBug::RaiseTheHighWatermarkBeforeCutting,
+        ) && matches!(answer, LeaderAnswer::Diverging(_))
+        {
+            // The cut comes with the next answer.
+            let told = Offset::new(data.high_watermark).min(log.log_end_offset());
+            if replica.high_watermark() < told {
+                self.with_replica(now, id, out, |replica, outputs| {
+                    replica.handle_leader_high_watermark(told, outputs);
+                });
+                return FollowStep::Drop;
+            }
+        }
         let position = sent_position(at.leader, sent);
         let step = replica.judge_fetch(now, position, log.epochs(), answer);
         match step {

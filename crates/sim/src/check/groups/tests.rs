@@ -7,7 +7,7 @@ use bytes::{BufMut as _, BytesMut};
 use highwater_protocol::client::group::{
     CommittedOffset, FetchedOffsets, MemberIdentity, PartitionSet, Subscription, encode_assignment,
 };
-use highwater_types::{ErrorCode, LeaderEpoch, Mono, Offset, TopicName, TopicPartition};
+use highwater_types::{ErrorCode, LeaderEpoch, Mono, NodeId, Offset, TopicName, TopicPartition};
 
 use super::{GroupHistory, JoinFloor};
 use crate::client::ClientId;
@@ -221,19 +221,20 @@ fn i_24_a_generation_that_falls_is_missed() {
     let (mut history, _) = one_member();
     assert_missed(&said(|| group_at(&mut history, 3, 1, &[])), "follows 2");
     let (mut history, _) = one_member();
-    let floor = history.join_floor(GROUP, 1);
+    let (one, two) = ((NodeId::new(1), 1), (NodeId::new(1), 2));
+    let floor = history.join_floor(GROUP, one);
     assert_eq!(
         floor,
         JoinFloor {
-            life: 1,
+            life: one,
             generation: 2
         }
     );
-    history.was_joined(GROUP, &floor, (1, 4));
-    let floor = history.join_floor(GROUP, 1);
+    history.was_joined(GROUP, &floor, (one, 4));
+    let floor = history.join_floor(GROUP, one);
     // Another life only knows what was recorded.
-    history.was_joined(GROUP, &floor, (2, 3));
-    let look = || history.was_joined(GROUP, &floor, (1, 3));
+    history.was_joined(GROUP, &floor, (two, 3));
+    let look = || history.was_joined(GROUP, &floor, (one, 3));
     assert_missed(&said(look), "was joined after");
 }
 
