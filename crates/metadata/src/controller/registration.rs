@@ -36,13 +36,14 @@ pub struct Registration {
 impl Controller {
     /// Decides on a registration: the checks of `ClusterControlManager.registerBroker`, in its
     /// order, and one of our own: a process that holds the locks of the same directories proves the
-    /// process before it dead, so it need not wait for a live session to end.
+    /// process before it dead, so it need not wait for a live session to end. What a process sent
+    /// that was proved dead so is refused when it comes late.
     ///
     /// # Errors
     /// INCONSISTENT_CLUSTER_ID, DUPLICATE_BROKER_REGISTRATION, INVALID_REGISTRATION,
     /// UNSUPPORTED_VERSION, INVALID_REQUEST.
     pub fn register_broker(
-        &self,
+        &mut self,
         image: &MetadataImage,
         request: &Registration,
         kraft_version: i16,
@@ -65,6 +66,9 @@ impl Controller {
                 records: vec![record.into()],
                 answer: same.epoch,
             });
+        }
+        if let Some(other) = existing {
+            self.sessions.replace(other.id, other.incarnation);
         }
         let stopped = self.how_it_stopped(image, request);
         let mut records = self.partition_changes(image, &stopped);
@@ -117,8 +121,9 @@ impl Controller {
             .sessions
             .is_live(id, existing.epoch, now, self.session_timeout);
         let other = existing.incarnation != request.incarnation;
-        if live && other && !existing.in_controlled_shutdown && !same_directories(existing, request)
-        {
+        let proved = existing.in_controlled_shutdown || same_directories(existing, request);
+        let over = self.sessions.is_replaced(id, request.incarnation);
+        if live && other && (over || !proved) {
             return Err(Refusal::new(
                 ErrorCode::DUPLICATE_BROKER_REGISTRATION,
                 "Another broker is registered with that broker id. If the broker was recently \
@@ -473,5 +478,24 @@ mod tests {
         cluster.unregister(2);
         cluster.register(&cluster.registration(2));
         assert_eq!(cluster.partition("t", 0).eligible_leader_replicas, []);
+    }
+
+    #[test]
+    fn np_08_a_registration_of_a_life_that_is_over_comes_too_late() {
+        let mut cluster = Cluster::new(1);
+        let lives = [70, 71].map(|number| Registration {
+            incarnation: Uuid::from_u128(number),
+            ..cluster.registration(1)
+        });
+        let first = cluster.registration(1);
+        for life in &lives {
+            cluster.register(life);
+        }
+        for late in [&first, &lives[0]] {
+            let code = refused(&cluster, late);
+            assert_eq!(code, ErrorCode::DUPLICATE_BROKER_REGISTRATION);
+        }
+        // The present one may say it again.
+        assert!(cluster.try_register(&lives[1]).is_ok());
     }
 }

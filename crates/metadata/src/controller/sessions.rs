@@ -1,6 +1,6 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
-use highwater_types::{BrokerEpoch, Millis, Mono, NodeId, Offset};
+use highwater_types::{BrokerEpoch, Millis, Mono, NodeId, Offset, Uuid};
 
 use crate::image::MetadataImage;
 
@@ -8,7 +8,12 @@ use crate::image::MetadataImage;
 #[derive(Clone, Debug, Default)]
 pub struct BrokerSessions {
     sessions: BTreeMap<NodeId, Session>,
+    /// Lives that others took the place of, the newest last.
+    replaced: BTreeMap<NodeId, VecDeque<Uuid>>,
 }
+
+/// Lives of one broker that are remembered once they are over.
+const REPLACED_MAX: usize = 16;
 
 #[derive(Clone, Debug)]
 struct Session {
@@ -45,6 +50,21 @@ impl BrokerSessions {
             leaves_at,
         };
         self.sessions.insert(id, session);
+    }
+
+    /// Another life of a broker takes the place of `incarnation`.
+    pub(crate) fn replace(&mut self, id: NodeId, incarnation: Uuid) {
+        let replaced = self.replaced.entry(id).or_default();
+        replaced.push_back(incarnation);
+        if replaced.len() > REPLACED_MAX {
+            replaced.pop_front();
+        }
+    }
+
+    /// Whether a life of a broker is known to be over: what it sent comes late.
+    pub(crate) fn is_replaced(&self, id: NodeId, incarnation: Uuid) -> bool {
+        let replaced = self.replaced.get(&id);
+        replaced.is_some_and(|it| it.contains(&incarnation))
     }
 
     /// Gives everybody `span` more: nobody could be heard meanwhile. Nobody becomes one who was

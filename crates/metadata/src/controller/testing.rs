@@ -122,18 +122,21 @@ impl Cluster {
         .into()]);
     }
 
-    fn decide(&self, request: &Registration) -> Result<super::Decision<BrokerEpoch>, Refusal> {
-        let next = self.image().end.offset;
-        self.controller
-            .register_broker(self.image(), request, 1, next, self.now)
-    }
-
+    /// Only asks.
     pub(crate) fn try_register(&self, request: &Registration) -> Result<BrokerEpoch, Refusal> {
-        self.decide(request).map(|decision| decision.answer)
+        let (image, next) = (self.image(), self.image().end.offset);
+        let mut controller = self.controller.clone();
+        let decision = controller.register_broker(image, request, 1, next, self.now);
+        decision.map(|decision| decision.answer)
     }
 
     pub(crate) fn register(&mut self, request: &Registration) -> BrokerEpoch {
-        let decision = self.decide(request).expect("accepted");
+        let (image, now) = (self.delta.image(), self.now);
+        let next = image.end.offset;
+        let decision = self
+            .controller
+            .register_broker(image, request, 1, next, now);
+        let decision = decision.expect("accepted");
         self.apply(&decision.records);
         let (id, epoch) = (request.broker_id, decision.answer);
         self.controller
