@@ -2,6 +2,8 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
+use highwater_types::NodeId;
+
 use crate::group_args::GroupCommand;
 
 /// A Kafka-compatible replicated log in one binary.
@@ -149,6 +151,22 @@ fn addresses(text: &str) -> Result<String, String> {
     }
 }
 
+/// The brokers of each partition of a topic.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Assignment(pub(crate) Vec<Vec<NodeId>>);
+
+/// An assignment as Kafka's tools take it.
+fn assignment(text: &str) -> Result<Assignment, String> {
+    let expected = "broker ids are expected: BROKER:BROKER for each partition, such as 1:2,2:1";
+    let broker = |id: &str| match id.trim().parse::<i32>() {
+        Ok(id) if id >= 0 => Ok(NodeId::new(id)),
+        _ => Err(format!("{id:?}: {expected}")),
+    };
+    let partition = |text: &str| text.split(':').map(broker).collect();
+    let partitions: Result<Vec<Vec<NodeId>>, String> = text.split(',').map(partition).collect();
+    partitions.map(Assignment)
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum TopicCommand {
     /// Make a topic.
@@ -161,6 +179,15 @@ pub(crate) enum TopicCommand {
         /// Replicas of each partition [default: the broker's default.replication.factor].
         #[arg(long, short, value_name = "N", allow_negative_numbers = true)]
         replication_factor: Option<i16>,
+        /// The brokers of each partition, the preferred leader first, such as 1:2:3,2:3:1
+        /// [default: the controller chooses].
+        #[arg(
+            long,
+            value_name = "BROKERS",
+            value_parser = assignment,
+            conflicts_with_all = ["partitions", "replication_factor"]
+        )]
+        replica_assignment: Option<Assignment>,
         /// One config of the topic. May be repeated.
         #[arg(long, short, value_name = "KEY=VALUE")]
         config: Vec<String>,

@@ -264,6 +264,12 @@ pub(crate) fn refuse_foreign(config: &NodeConfig) -> anyhow::Result<Vec<DirState
     let mut states = Vec::new();
     for dir in &config.log_dirs {
         let state = dir_state(dir)?;
+        if state == DirState::Foreign && Path::new(dir).join("broker-1").is_dir() {
+            bail!(
+                "{dir} is the data of several brokers; start them with --brokers N, or choose \
+                 another directory with --data or log.dirs"
+            );
+        }
         if state == DirState::Foreign {
             bail!(
                 "{dir} is not empty and has no meta.properties, so it is no log directory; \

@@ -1,3 +1,4 @@
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io::{self, BufWriter, StdoutLock, Write};
 
@@ -34,6 +35,8 @@ pub(crate) fn stdout() -> BufWriter<StdoutLock<'static>> {
 pub(crate) struct Table {
     columns: &'static [&'static str],
     rows: Vec<Vec<Value>>,
+    /// What is said of a row behind its last column, by its number.
+    notes: BTreeMap<usize, String>,
 }
 
 impl Table {
@@ -42,6 +45,7 @@ impl Table {
         Self {
             columns,
             rows: Vec::new(),
+            notes: BTreeMap::new(),
         }
     }
 
@@ -55,13 +59,25 @@ impl Table {
         self.rows.push(row);
     }
 
+    /// Adds a row that something is said of: in text behind the last value, in JSON as `note`.
+    pub(crate) fn push_noted(&mut self, row: Vec<Value>, note: Option<String>) {
+        self.push(row);
+        if let Some(note) = note {
+            self.notes.insert(self.rows.len() - 1, note);
+        }
+    }
+
     /// The rows as a JSON array of objects.
     pub(crate) fn to_json(&self) -> Value {
-        let object = |row: &Vec<Value>| {
+        let object = |(at, row): (usize, &Vec<Value>)| {
             let names = self.columns.iter().map(|name| name.replace('-', "_"));
-            Value::Object(names.zip(row.iter().cloned()).collect::<Map<_, _>>())
+            let mut object: Map<_, _> = names.zip(row.iter().cloned()).collect();
+            if let Some(note) = self.notes.get(&at) {
+                object.insert("note".to_owned(), Value::from(note.as_str()));
+            }
+            Value::Object(object)
         };
-        self.rows.iter().map(object).collect()
+        self.rows.iter().enumerate().map(object).collect()
     }
 
     /// Prints the table.
@@ -78,11 +94,17 @@ impl Table {
     /// Columns side by side, two spaces between them, no space at the end of a line.
     pub(crate) fn write_text(&self, out: &mut impl Write) -> io::Result<()> {
         let header: Vec<String> = self.columns.iter().map(|&name| name.to_owned()).collect();
-        let rows: Vec<Vec<String>> = self
+        let mut rows: Vec<Vec<String>> = self
             .rows
             .iter()
             .map(|row| row.iter().map(text).collect())
             .collect();
+        for (at, note) in &self.notes {
+            if let Some(last) = rows.get_mut(*at).and_then(|row| row.last_mut()) {
+                let comma = if last.is_empty() { "" } else { ", " };
+                last.push_str(&format!("{comma}{note}"));
+            }
+        }
         let all = || std::iter::once(&header).chain(&rows);
         let widths: Vec<usize> = (0..self.columns.len())
             .map(|at| {
@@ -136,6 +158,30 @@ mod tests {
             json!([
                 { "topic_partition": "orders-0", "leo": 5121, "isr": [1, 2] },
                 { "topic_partition": "t-1", "leo": 7, "isr": null },
+            ])
+        );
+    }
+
+    #[test]
+    fn a_note_stands_behind_the_last_value() {
+        let mut table = Table::new(&["broker", "lag"]);
+        table.push_noted(vec![json!(1), Value::Null], None);
+        table.push_noted(
+            vec![json!(2), json!(321)],
+            Some("does not answer".to_owned()),
+        );
+        table.push_noted(vec![json!(3), Value::Null], Some("is down".to_owned()));
+        let mut out = Vec::new();
+        table.write_text(&mut out).expect("memory");
+        let text = String::from_utf8(out).expect("text");
+        let expected = "broker  lag\n1\n2       321, does not answer\n3       is down\n";
+        assert_eq!(text, expected);
+        assert_eq!(
+            table.to_json(),
+            json!([
+                { "broker": 1, "lag": null },
+                { "broker": 2, "lag": 321, "note": "does not answer" },
+                { "broker": 3, "lag": null, "note": "is down" },
             ])
         );
     }

@@ -37,6 +37,9 @@ fn what_cannot_be_meant_is_exit_code_2() {
         &["topic", "create", "a", "--partitions", "x"],
         &["topic", "create", "a", "--replication-factor", "40000"],
         &["topic", "create", "a", "--config", "retention.ms"],
+        &["topic", "create", "a", "--replica-assignment", "1:x"],
+        &["topic", "create", "a", "--replica-assignment", "1:-2"],
+        &["topic", "create", "a", "--replica-assignment", "1:2", "-p", "1"],
         &["topic", "delete"],
         &["produce", "t", "--partition", "x"],
         &["consume", "t", "--from-beginning", "--offset", "1"],
@@ -48,6 +51,11 @@ fn what_cannot_be_meant_is_exit_code_2() {
         &["sim", "seed", "x"],
         &["sim", "seed", "-1"],
         &["start", "--brokers", "x"],
+        &["start", "--brokers", "0"],
+        &["start", "--brokers", "17"],
+        &["start", "--brokers", "3", "--config", "x.properties"],
+        &["start", "--brokers", "3", "--set", "node.id=7"],
+        &["start", "--brokers", "3", "--listen", "127.0.0.1:65534"],
         &["format"],
     ] {
         let (code, out, error) = run(args, "");

@@ -18,15 +18,17 @@ use crate::socket::pacing::unpace_local;
 
 /// Kafka's `socket.connection.setup.timeout.ms`.
 const CONNECT_MAX: Duration = Duration::from_secs(10);
-/// While a peer cannot be reached: the time between two words about it.
+/// How long a peer cannot be reached before a word is said about it.
+const TROUBLE_MIN: Millis = Millis::new(1_000);
+/// The time between two words about it.
 const TROUBLE_PAUSE: Millis = Millis::new(10_000);
 
 /// The connections of one thread's machine to other nodes.
 #[derive(Debug, Default)]
 pub(crate) struct Peers {
     conns: RefCell<BTreeMap<PeerKey, Rc<PeerConn>>>,
-    /// Addresses that could not be reached: since when, and when it was last told.
-    unreached: RefCell<BTreeMap<(Arc<str>, u16), (Mono, Mono)>>,
+    /// Addresses that could not be reached: since when, and when that was last told.
+    unreached: RefCell<BTreeMap<(Arc<str>, u16), (Mono, Option<Mono>)>>,
 }
 
 impl Peers {
@@ -63,12 +65,14 @@ impl Peers {
     fn tell_unreached(&self, now: Mono, peer: &Peer, why: &io::Error) {
         let at = (Arc::clone(&peer.host), peer.port);
         let mut unreached = self.unreached.borrow_mut();
-        let is_new = !unreached.contains_key(&at);
-        let (since, told) = unreached.entry(at).or_insert((now, now));
-        if is_new {
-            tracing::warn!("cannot connect to {}: {why}; trying again", Shown(peer));
-        } else if now.since(*told) >= TROUBLE_PAUSE {
-            *told = now;
+        let (since, told) = unreached.entry(at).or_insert((now, None));
+        let is_due = match *told {
+            // Nodes that start together find each other in a moment.
+            None => now.since(*since) >= TROUBLE_MIN,
+            Some(told) => now.since(told) >= TROUBLE_PAUSE,
+        };
+        if is_due {
+            *told = Some(now);
             let seconds = now.since(*since).as_u64() / 1_000;
             let peer = Shown(peer);
             tracing::warn!("cannot connect to {peer} for {seconds} s now: {why}; trying again");
@@ -77,7 +81,7 @@ impl Peers {
 
     fn tell_reached(&self, peer: &Peer) {
         let at = (Arc::clone(&peer.host), peer.port);
-        if self.unreached.borrow_mut().remove(&at).is_some() {
+        if let Some((_, Some(_))) = self.unreached.borrow_mut().remove(&at) {
             tracing::info!("connected to {}", Shown(peer));
         }
     }

@@ -205,17 +205,22 @@ struct Supervisor {
 impl Supervisor {
     async fn run(mut self) -> Result<(), RunError> {
         let mut accepting = Vec::new();
-        let served = self.until_stop(&mut accepting).await;
+        let mut served = self.until_stop(&mut accepting).await;
+        if served.is_err() {
+            let _nobody_waits = self.news.send(News::Ended(self.at));
+        } else {
+            // Whoever follows what this broker hands over may have to connect for it still.
+            let links = &self.shared.links;
+            links.send(MachineId::Control, Mail::Input(Input::Stop));
+            served = self.until_stopped().await;
+        }
         for task in accepting {
             task.abort();
         }
-        self.listeners.clear();
-        if served.is_err() {
-            let _nobody_waits = self.news.send(News::Ended(self.at));
-            return served;
-        }
-        let links = &self.shared.links;
-        links.send(MachineId::Control, Mail::Input(Input::Stop));
+        served
+    }
+
+    async fn until_stopped(&mut self) -> Result<(), RunError> {
         while let Some(news) = self.told.recv().await {
             if news == Told::Stopped {
                 return Ok(());

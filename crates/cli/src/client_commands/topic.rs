@@ -15,6 +15,7 @@ pub(crate) fn run(command: TopicCommand, output: Output) -> anyhow::Result<()> {
             topic,
             partitions,
             replication_factor,
+            replica_assignment,
             config,
             at,
         } => {
@@ -26,8 +27,8 @@ pub(crate) fn run(command: TopicCommand, output: Output) -> anyhow::Result<()> {
                 name: topic,
                 partitions,
                 replication_factor,
+                assignments: replica_assignment.map_or_else(Vec::new, |it| it.0),
                 configs: configs?,
-                ..NewTopic::default()
             };
             block_on(create(topic, &at, output))
         }

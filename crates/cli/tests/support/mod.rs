@@ -95,7 +95,13 @@ impl Node {
             let _dead = node.child.wait();
             return Err(node.said());
         }
-        node.bootstrap = field(&node.ready_line, "bootstrap");
+        let serves_clients = node.ready_line.contains(" bootstrap=");
+        let address = if serves_clients {
+            "bootstrap"
+        } else {
+            "controller"
+        };
+        node.bootstrap = field(&node.ready_line, address);
         node.cluster_id = field(&node.ready_line, "cluster-id");
         Ok(node)
     }
