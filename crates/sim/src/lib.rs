@@ -12,5 +12,5 @@ mod setup;
 mod trace;
 mod world;
 
-pub use crate::seed::{SeedReport, run_seed};
+pub use crate::seed::{SeedReport, run_cluster_seed, run_seed};
 pub use crate::trace::Trace;

@@ -1,9 +1,11 @@
 //! Random runs: a seed decides the node, its topics, its clients, and everything that goes wrong.
 
+mod cluster;
 mod groups;
 
 use highwater_types::{Millis, NodeId, TopicName, TopicPartition};
 
+pub use self::cluster::run_cluster_seed;
 use self::groups::Groups;
 use crate::check::Counts;
 use crate::client::ClientId;

@@ -5,8 +5,9 @@ use std::path::Path;
 use highwater_disk::Disk as _;
 use highwater_log::checkpoint::OffsetCheckpoint;
 use highwater_log::checkpoint::offsets::HIGH_WATERMARK_FILE;
+use highwater_metadata::controller::ForcedElection;
 use highwater_node::{Input, MachineId};
-use highwater_types::{Millis, Mono, NodeId, TopicPartition};
+use highwater_types::{Millis, Mono, NodeId, TopicPartition, Uuid};
 
 use super::World;
 use super::network::{Packet, Towards};
@@ -123,6 +124,16 @@ impl World {
         }
     }
 
+    /// Breaks the connections that a node has made to others.
+    pub(crate) fn reset_links(&mut self, id: NodeId) {
+        self.tell(format!("{id}: its connections to other nodes break"));
+        let wires = self.wires.iter();
+        let links = wires.filter(|(_, wire)| matches!(wire.peer, Peer::Node(it) if it.node == id));
+        for conn in links.map(|(conn, _)| *conn).collect::<Vec<_>>() {
+            self.reset(conn);
+        }
+    }
+
     /// Everything that the node has written is on its disks now.
     pub(crate) fn write_back(&mut self, id: NodeId) {
         for disk in &self.node(id).disks {
@@ -155,8 +166,23 @@ impl World {
         in_sync_replicas: Option<Vec<NodeId>>,
         unclean: bool,
     ) -> Result<(), String> {
-        let _ = (partition, leader, in_sync_replicas, unclean);
-        Err("not yet".to_owned())
+        let at = self.partition_id(partition, Uuid::ZERO);
+        let at = at.ok_or_else(|| format!("{partition} is unknown"))?;
+        let asked = ForcedElection {
+            at,
+            leader,
+            in_sync_replicas,
+            unclean,
+        };
+        let controller = self.controller();
+        let now = self.now_of(controller);
+        let Some(process) = self.process_mut(controller) else {
+            return Err("the controller does not run".to_owned());
+        };
+        let mut effects = Vec::new();
+        let elected = process.control.elect(now, &asked, &mut effects);
+        self.perform_all(controller, MachineId::Control, effects);
+        elected.map(drop).map_err(|why| format!("{why:?}"))
     }
 
     /// The checker learns which high watermarks survived in checkpoints: what is missing below

@@ -150,6 +150,11 @@ impl World {
         })
     }
 
+    /// I-26: why things have not come to rest; `None` when everything is as it should be.
+    pub(crate) fn why_not_settled(&self) -> Option<String> {
+        self.checker.why_not_settled()
+    }
+
     /// A partition by id. Without a topic id, the newest topic of that name is meant.
     pub(crate) fn partition_id(
         &self,

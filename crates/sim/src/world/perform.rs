@@ -17,6 +17,16 @@ impl World {
             return;
         };
         process.step(machine, now, input, &mut effects);
+        self.perform_all(node, machine, effects);
+    }
+
+    /// Performs what a step wants done.
+    pub(super) fn perform_all(
+        &mut self,
+        node: NodeId,
+        machine: MachineId,
+        effects: Vec<Effect<MemDisk>>,
+    ) {
         for effect in effects {
             self.perform(node, machine, effect);
         }

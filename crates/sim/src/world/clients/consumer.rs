@@ -54,6 +54,12 @@ impl ConsumerLoad {
         }
     }
 
+    /// Reads these too, from their start on.
+    pub(crate) fn begin(&mut self, partitions: &[TopicPartition]) {
+        let begun = partitions.iter().map(|it| (it.clone(), Offset::ZERO));
+        self.positions.extend(begun);
+    }
+
     /// A topic is gone.
     pub(crate) fn forget_topic(&mut self, topic: &TopicName) {
         self.positions.retain(|it, _| it.topic != *topic);
@@ -241,7 +247,10 @@ impl World {
                     "client {}: answer create {name} {}",
                     id.0, topic.error_code
                 ));
-                self.topic_is_known(name, topic.topic_id, topic.num_partitions);
+                self.client(id).code = Some(topic.error_code);
+                if !topic.error_code.is_error() {
+                    self.topic_is_known(name, topic.topic_id, topic.num_partitions);
+                }
             }
             (Purpose::DeleteTopic(name), Response::DeleteTopics(response)) => {
                 let topic = response.responses.first().expect("one topic was asked for");
@@ -249,6 +258,7 @@ impl World {
                     "client {}: answer delete {name} {}",
                     id.0, topic.error_code
                 ));
+                self.client(id).code = Some(topic.error_code);
             }
             (Purpose::InitProducerId, Response::InitProducerId(response)) => {
                 let (code, producer) = (response.error_code, response.producer_id);

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use highwater_node::ConnId;
 use highwater_protocol::{ListenerKind, Request, Response};
-use highwater_types::{Millis, NodeId, TopicName, Uuid};
+use highwater_types::{ErrorCode, Millis, NodeId, TopicName, Uuid};
 
 pub(crate) use self::consumer::ConsumerLoad;
 pub(crate) use self::member::{MemberLoad, SentCommit, SentOffsetFetch};
@@ -42,6 +42,8 @@ pub(crate) struct SimClient {
     pub(crate) topic_ids: BTreeMap<TopicName, Uuid>,
     /// Where it believes leaders to be.
     pub(crate) view: ClusterView,
+    /// What it was told last, where it asked for one thing.
+    pub(crate) code: Option<ErrorCode>,
     /// Counts answers, for scripts that wait for one.
     pub(crate) answers: u64,
 }
@@ -100,6 +102,7 @@ impl World {
                 load,
                 topic_ids: BTreeMap::new(),
                 view: ClusterView::default(),
+                code: None,
                 answers: 0,
             },
         );
@@ -162,7 +165,7 @@ impl World {
     }
 
     /// A client closes its connection to a node: gives what stays unanswered.
-    pub(super) fn hang_up(&mut self, id: ClientId, node: NodeId) -> Vec<Purpose> {
+    pub(crate) fn hang_up(&mut self, id: ClientId, node: NodeId) -> Vec<Purpose> {
         let Some(link) = self.client(id).links.get_mut(&node) else {
             return Vec::new();
         };

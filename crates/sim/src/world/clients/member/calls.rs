@@ -2,7 +2,7 @@
 
 use highwater_protocol::client::group::{CallId, CallTo, MemberCall};
 use highwater_protocol::{ApiKey, Response};
-use highwater_types::{ErrorCode, Millis, Mono};
+use highwater_types::{ErrorCode, Millis, Mono, NodeId};
 
 use super::super::World;
 use super::super::requests::Purpose;
@@ -96,7 +96,7 @@ impl World {
         };
         let version = load.versions.of(&what);
         let group = load.config.group_id.clone();
-        let life = self.node(self.clients_node(id)).life;
+        let life = self.coordinators_life(id);
         let floor = matches!(what, MemberCall::Join(_))
             .then(|| self.checker.groups.join_floor(&group, life));
         let under_way = CallUnderWay {
@@ -150,7 +150,7 @@ impl World {
             && answer.error_code == ErrorCode::NONE
         {
             let group = load.config.group_id.clone();
-            let life = self.node(self.clients_node(id)).life;
+            let life = self.coordinators_life(id);
             let joined = (life, answer.generation_id);
             self.checker.groups.was_joined(&group, floor, joined);
         }
@@ -162,8 +162,10 @@ impl World {
         });
     }
 
-    fn clients_node(&self, id: ClientId) -> highwater_types::NodeId {
-        self.clients.get(&id).expect("a client of this world").node
+    /// Names the life of the node that a member talks to.
+    fn coordinators_life(&self, id: ClientId) -> (NodeId, u32) {
+        let node = self.clients.get(&id).expect("a client of this world").node;
+        (node, self.node(node).life)
     }
 }
 
