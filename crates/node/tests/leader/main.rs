@@ -13,4 +13,5 @@ mod consumers;
 mod fetches;
 mod identity;
 mod isr;
+mod late;
 mod sessions;

@@ -55,6 +55,8 @@ pub struct World {
     parts: VecDeque<(MachineId, MachineId, Part<MemDisk>)>,
     /// Jobs that are held back, by shard.
     pub held: VecDeque<(u16, Token, Job<MemDisk>)>,
+    /// Answers are not sent while set: their regions are read late.
+    pub hold_writes: bool,
     /// Steps of shards since the start.
     pub steps: u64,
     /// Which jobs are held back.
@@ -79,6 +81,8 @@ struct Conn {
     core: Connection<<MemDisk as highwater_disk::Disk>::File>,
     waiting_frames: VecDeque<Bytes>,
     written: VecDeque<Bytes>,
+    /// Pieces that were not sent yet.
+    unsent: VecDeque<Vec<Piece<<MemDisk as highwater_disk::Disk>::File>>>,
     closed: bool,
 }
 
@@ -122,6 +126,7 @@ impl World {
             shards: Vec::new(),
             parts: VecDeque::new(),
             held: VecDeque::new(),
+            hold_writes: false,
             steps: 0,
             hold: never,
             conns: BTreeMap::new(),
@@ -521,6 +526,7 @@ impl World {
                     let home = conn.home;
                     self.step(home, Input::Request(incoming));
                 }
+                ConnOutput::Write(pieces) if self.hold_writes => conn.unsent.push_back(pieces),
                 ConnOutput::Write(pieces) => {
                     let mut bytes = Vec::new();
                     for piece in pieces {
@@ -565,6 +571,7 @@ impl World {
             core,
             waiting_frames: VecDeque::new(),
             written: VecDeque::new(),
+            unsent: VecDeque::new(),
             closed: false,
         };
         self.conns.insert(self.next_conn, conn);
@@ -578,6 +585,30 @@ impl World {
         };
         self.step(gone.home, Input::Closed(ConnId(conn)));
         self.run();
+    }
+
+    /// Sends the next answer that was held, its regions read only now. The bytes that there are,
+    /// and how many there were to be.
+    pub fn send_held(&mut self, conn: u64) -> Option<(Vec<u8>, u64)> {
+        let pieces = self.conns.get_mut(&conn)?.unsent.pop_front()?;
+        let wanted = pieces.iter().map(Piece::len).sum();
+        let mut bytes = Vec::new();
+        for piece in pieces {
+            match piece {
+                Piece::Bytes(part) => bytes.extend_from_slice(&part),
+                Piece::Region(region) => {
+                    let mut part = vec![0; usize::try_from(region.len).expect("small")];
+                    let read = region.file.read_at(region.position, &mut part);
+                    part.truncate(read.unwrap_or(0));
+                    let is_short = (part.len() as u64) < region.len;
+                    bytes.extend_from_slice(&part);
+                    if is_short {
+                        break;
+                    }
+                }
+            }
+        }
+        Some((bytes, wanted))
     }
 
     /// Sends a frame without its length.

@@ -312,6 +312,21 @@ fn a_follower_that_is_only_heard_of_keeps_up() {
     assert_eq!(ago, Millis::new(1_001), "the last sign of life");
 }
 
+/// A copy of an older fetch comes late, and the follower has nothing new to say for long.
+#[test]
+fn np_08_a_late_copy_is_mended_by_the_next_sign_of_life() {
+    let mut story = leader(5, 5, &[1, 2], &[1, 2]);
+    assert_eq!(story.fetch(2, 1, 5), Ok(String::new()));
+    story.advance(100);
+    assert_eq!(story.fetch(2, 1, 3), Ok(String::new()));
+    story.advance(100);
+    story.heard(2, 1, 5);
+    let leader = story.replica.role().as_leader().expect("leads");
+    let follower = leader.followers[&NodeId::new(2)];
+    assert_eq!(follower.log_end_offset, offset(5));
+    assert_eq!(follower.last_caught_up, Some(story.now.mono));
+}
+
 #[test]
 fn a_follower_that_fell_silent_is_not_taken_for_caught_up_later() {
     let mut story = leader(5, 5, &[1, 2], &[1, 2]);
@@ -330,9 +345,9 @@ fn to_be_heard_of_counts_only_as_what_was_fetched_before() {
     assert_eq!(story.fetch(2, 1, 4), Ok(String::new()));
     let at = story.last_fetch(2);
     story.advance(100);
-    story.heard(2, 1, 5);
+    story.heard(2, 1, 3);
     story.heard(2, 2, 4);
-    assert_eq!(story.last_fetch(2), at, "another offset, another epoch");
+    assert_eq!(story.last_fetch(2), at, "an older offset, another epoch");
     story.heard(2, 1, 4);
     assert_eq!(story.last_fetch(2), Some(story.now.mono));
     assert_eq!(story.metadata(1, (2, 1), &[1, 2], &[1]), "leads 2 at 5");
