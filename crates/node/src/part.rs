@@ -28,6 +28,9 @@ pub enum Part<D: Disk> {
     /// Control to every shard: who the active controller is, when that is known and whenever it
     /// changes. `None`: nobody knows now.
     Controller(Option<Peer>),
+    /// Control to every shard: the level of kraft.version, when a broker learns another than it
+    /// started with. It is told to clients, and lies in no image.
+    KraftVersion(i16),
     /// Control to every shard: hand-over is done, close all logs and answer [`Part::Closed`].
     /// Control answers `Stopped` itself only after every shard closed.
     Close,

@@ -177,6 +177,12 @@ impl ObserverState {
         self.high_watermark
     }
 
+    /// How long no leader has answered, since the start at most.
+    #[must_use]
+    pub const fn silent_for(&self, now: Mono) -> Millis {
+        now.since(self.heard)
+    }
+
     /// What the file `quorum-state` says. An observer has no vote.
     #[must_use]
     pub fn quorum_state(&self, voters: Vec<NodeId>) -> QuorumState {
@@ -249,7 +255,9 @@ impl ObserverState {
             Heard::Usual => {}
         }
         self.handle_heard(now);
-        let committed = self.high_watermark.unwrap_or(log.log_start_offset);
+        // Of what is committed, this log may lack some after damage.
+        let end = log.log_end_offset();
+        let committed = self.high_watermark.unwrap_or(log.log_start_offset).min(end);
         if let Some(end) = answer.diverging {
             // An answer from before the first epoch known here leaves nothing of the log.
             let cut = truncation_point(log.epochs, end).unwrap_or(log.log_start_offset);

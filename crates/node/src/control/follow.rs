@@ -6,7 +6,7 @@ use highwater_types::Now;
 
 use super::jobs::JobKind;
 use super::lifecycle::Phase;
-use super::observer::{Followed, SnapshotLoaded};
+use super::observer::{Applied, Followed, SnapshotLoaded};
 use super::role::QuorumRole;
 use super::{Control, Effects};
 use crate::control::files::QUORUM_STATE;
@@ -24,6 +24,7 @@ impl<D: Disk> Control<D> {
         }
         self.apply(now, out);
         self.tell_controller(now, out);
+        self.tell_kraft_version(out);
         self.store_quorum_state(out);
         let tokens_used = &mut self.tokens_used;
         let send = self.role.observer_mut().and_then(|observer| {
@@ -97,14 +98,19 @@ impl<D: Disk> Control<D> {
         let Some(observer) = self.role.observer_mut() else {
             return;
         };
-        match observer.apply(&mut self.committed) {
-            Ok(applied) => {
-                if applied.records {
+        match observer.apply(now, &mut self.committed) {
+            Ok(Applied::Nothing) => {}
+            Ok(Applied::Batches { records }) => {
+                if records {
                     self.snapshots.note_change();
                 }
-                if applied.batches > 0 {
-                    self.publish(now, out);
-                }
+                self.publish(now, out);
+            }
+            Ok(Applied::Damaged(at, why, files)) => {
+                self.warnings.push(format!(
+                    "this copy of the metadata log is damaged at {at} ({why}); fetching it again"
+                ));
+                self.remove_at(files.not_before(), Removal::Files(files));
             }
             Err(why) => self.fail(why, out),
         }

@@ -31,7 +31,8 @@ const CONTROLLED_SHUTDOWN_MAX: Millis = Millis::new(30_000);
 ///
 /// Legal transitions: `Starting` -> `Registering` -> `CatchingUp` -> `LoadingLogs` -> `Unfencing`
 /// -> `Running`; each of these -> `ShuttingDown` (once registered) or `Closing`; `ShuttingDown` ->
-/// `Closing` -> `Marking` -> `Stopped`. A node without the broker's role goes from `Starting` to
+/// `Closing` -> `Marking` -> `Stopped`. From `CatchingUp` to `Running` each -> `Registering`, when the
+/// controller does not know this life any more. A node without the broker's role goes from `Starting` to
 /// `Running`, and from there to `Closing`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Phase {
@@ -204,6 +205,14 @@ impl<D: Disk> Control<D> {
             self.broker.phase = Phase::LoadingLogs;
             self.lifecycle_logs_loaded(now, out);
         }
+        // A broker that stops may go once all others know what became of its partitions, which
+        // their heartbeats say.
+        let own = self.config.node_id;
+        let mut others = self.image.brokers.values().filter(|it| it.id != own);
+        if others.any(|it| it.in_controlled_shutdown && !it.fenced) {
+            self.hurry(now, Millis::ZERO);
+            self.lifecycle_tick(now, out);
+        }
     }
 
     /// Whether the image that the shards act on holds this life's registration: before it, they
@@ -374,6 +383,9 @@ impl<D: Disk> Control<D> {
     ) {
         if answer.error_code.is_error() {
             self.asked_in_vain(&format!("heartbeat: {}", answer.error_code), out);
+            if answer.error_code == ErrorCode::STALE_BROKER_EPOCH {
+                self.registration_lost(now, out);
+            }
             return;
         }
         match self.broker.phase {
@@ -396,6 +408,18 @@ impl<D: Disk> Control<D> {
             _ => {}
         }
         self.lifecycle_tick(now, out);
+    }
+
+    /// The controller does not know this life of the broker any more, for what a life before it sent
+    /// came late. This one holds the directories: it registers again.
+    fn registration_lost(&mut self, now: Now, out: &mut Effects<D>) {
+        if self.broker.phase == Phase::ShuttingDown {
+            // Nothing is left to be handed over.
+            return self.begin_close(out);
+        }
+        self.broker.phase = Phase::Registering;
+        self.broker.registered_by = Some(now.mono.plus(self.broker.registration_timeout));
+        self.hurry(now, SOON);
     }
 
     fn asked_in_vain(&self, why: &str, out: &mut Effects<D>) {

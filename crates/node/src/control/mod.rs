@@ -73,6 +73,8 @@ pub struct Control<D: Disk> {
     reloaded: bool,
     /// The active controller, as the shards know it.
     told_controller: Option<Peer>,
+    /// The level of kraft.version, as the shards know it.
+    told_kraft_version: i16,
     broker: BrokerLifecycle,
     own_registration: OwnRegistration,
     snapshots: Snapshots,
@@ -179,7 +181,7 @@ impl<D: Disk> Control<D> {
 
     /// Exclusive: all metadata below it is committed; `None` until that is known.
     #[must_use]
-    pub const fn metadata_high_watermark(&self) -> Option<Offset> {
+    pub fn metadata_high_watermark(&self) -> Option<Offset> {
         self.role.high_watermark()
     }
 

@@ -48,6 +48,7 @@ impl<D: Disk> Control<D> {
         let incarnation = random_uuid(&mut random);
         let own_registration = OwnRegistration::new(random_uuid(&mut random));
         let committed = params.metadata.replayed.clone();
+        let told_kraft_version = params.metadata.log.kraft_version;
         let role = role(
             &config,
             &params.cluster_id,
@@ -64,6 +65,7 @@ impl<D: Disk> Control<D> {
             published: false,
             reloaded: false,
             told_controller: None,
+            told_kraft_version,
             broker: BrokerLifecycle::new(&config, incarnation, params.previous_epoch),
             own_registration,
             snapshots: Snapshots::new(&config),

@@ -103,6 +103,15 @@ impl<D: Disk> Control<D> {
         }
     }
 
+    /// Tells the shards the level of kraft.version, when that is news.
+    pub(super) fn tell_kraft_version(&mut self, out: &mut Effects<D>) {
+        let level = self.role.log().map(|log| log.kraft_version);
+        if let Some(level) = level.filter(|level| *level != self.told_kraft_version) {
+            self.told_kraft_version = level;
+            self.tell_shards(out, |_| Part::KraftVersion(level));
+        }
+    }
+
     fn tell_shards(&self, out: &mut Effects<D>, part: impl Fn(&Self) -> Part<D>) {
         for shard in 0..self.config.shards() {
             out.push(Effect::Part {

@@ -66,10 +66,10 @@ impl<D: Disk> QuorumRole<D> {
     }
 
     /// Exclusive: all metadata below it is committed; `None` until that is known.
-    pub(super) const fn high_watermark(&self) -> Option<Offset> {
+    pub(super) fn high_watermark(&self) -> Option<Offset> {
         match self {
             Self::Leader(leader) => leader.high_watermark(),
-            Self::Observer(observer) => observer.state.high_watermark(),
+            Self::Observer(observer) => observer.high_watermark(),
             Self::Closed => None,
         }
     }

@@ -221,6 +221,7 @@ impl<D: Disk> Shard<D> {
     fn handle_part(&mut self, now: Now, from: MachineId, part: Part<D>, out: &mut Effects<D>) {
         match part {
             Part::Image(update) => self.handle_image(now, update, out),
+            Part::KraftVersion(level) => self.serve.settings.kraft_version = level,
             Part::Controller(controller) => self.controller = controller,
             Part::Close => self.handle_close(now, out),
             Part::DirOffline { dir, why } => self.take_dir_offline(now, dir, &why, out),

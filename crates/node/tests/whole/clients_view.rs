@@ -1,10 +1,11 @@
 //! What clients of a cluster see, whichever broker they ask.
 
+use highwater_protocol::messages::broker_registration_request::Feature;
 use highwater_protocol::messages::{
-    CreateTopicsRequest, DeleteTopicsRequest, DescribeClusterRequest, DescribeClusterResponse,
-    DescribeQuorumRequest, DescribeTopicPartitionsRequest, FindCoordinatorRequest,
-    FindCoordinatorResponse, InitProducerIdRequest, MetadataRequest, MetadataResponse,
-    OffsetCommitRequest, OffsetFetchRequest,
+    BrokerRegistrationRequest, CreateTopicsRequest, DeleteTopicsRequest, DescribeClusterRequest,
+    DescribeClusterResponse, DescribeQuorumRequest, DescribeTopicPartitionsRequest,
+    FindCoordinatorRequest, FindCoordinatorResponse, InitProducerIdRequest, MetadataRequest,
+    MetadataResponse, OffsetCommitRequest, OffsetFetchRequest,
 };
 use highwater_protocol::messages::{
     create_topics_request::CreatableTopic,
@@ -424,4 +425,47 @@ fn c_47_groups_move_with_the_leadership_of_their_partition() {
         }
         assert_eq!(found, Ok(7), "{group} at {home}");
     }
+}
+
+#[test]
+fn a_broker_whose_registration_was_replaced_registers_again() {
+    let mut cluster = three();
+    create(&mut cluster, 1, "orders", 3);
+    cluster.settle(1);
+    let image = cluster.host(1).control.image();
+    let broker = image.broker(NodeId::new(2)).expect("registered").clone();
+    // What an earlier life of broker 2 sent comes late, and in its directories.
+    let feature = |name: &str| Feature {
+        name: name.to_owned(),
+        min_supported_version: 0,
+        max_supported_version: 99,
+    };
+    let names = [
+        "metadata.version",
+        "eligible.leader.replicas.version",
+        "group.version",
+    ];
+    let request = BrokerRegistrationRequest {
+        broker_id: broker.id,
+        cluster_id: "sFZgKj3kQfiXtPP7KgFf4w".to_owned(),
+        incarnation_id: Uuid::from_u128(7),
+        features: names.into_iter().map(feature).collect(),
+        log_dirs: broker.directories.iter().map(|it| it.uuid()).collect(),
+        ..BrokerRegistrationRequest::default()
+    };
+    let answer = cluster.call(1, ListenerKind::Controller, request);
+    let Response::BrokerRegistration(answer) = answer else {
+        panic!("{answer:?}")
+    };
+    assert_eq!(answer.error_code, ErrorCode::NONE);
+    cluster.run_until("it is itself again", |cluster| {
+        let image = cluster.host(1).control.image();
+        let now = image.broker(broker.id).expect("registered");
+        now.incarnation == broker.incarnation && now.epoch > broker.epoch && !now.fenced
+    });
+    cluster.run_until("it is in sync again", |cluster| {
+        let image = cluster.host(1).control.image();
+        let mut partitions = image.partitions();
+        partitions.all(|(_, _, it)| it.in_sync_replicas.len() == it.assigned_replicas.len())
+    });
 }

@@ -2,6 +2,7 @@
 
 #![allow(clippy::indexing_slicing, reason = "a test may panic")]
 
+mod clients_view;
 mod cluster;
 mod crash;
 mod damage;

@@ -1,6 +1,7 @@
 //! Nodes of one role: how they come up, find each other, and stop.
 
-use highwater_protocol::{ApiKey, ListenerKind};
+use highwater_protocol::messages::ApiVersionsRequest;
+use highwater_protocol::{ApiKey, ListenerKind, Response};
 use highwater_types::NodeId;
 
 use crate::cluster::{Cluster, Role, the_partition};
@@ -45,6 +46,19 @@ fn a_controller_apart_serves_brokers_only() {
     let brokers: Vec<i32> = image.brokers.keys().map(|it| it.raw()).collect();
     assert_eq!(brokers, [1, 2]);
     assert!(image.controllers.contains_key(&NodeId::new(100)));
+    // What lies in control records is known to a broker that began without any.
+    let api_versions = ApiVersionsRequest {
+        client_software_name: "test".to_owned(),
+        client_software_version: "1".to_owned(),
+        ..ApiVersionsRequest::default()
+    };
+    let answer = cluster.call(1, ListenerKind::Broker, api_versions);
+    let Response::ApiVersions(answer) = answer else {
+        panic!("another answer")
+    };
+    let features = answer.finalized_features.iter();
+    let kraft = features.clone().find(|it| it.name == "kraft.version");
+    assert_eq!(kraft.map(|it| it.max_version_level), Some(1));
     // A controller apart sends nobody heartbeats, and does not fetch from itself.
     let own = |(from, _, _): &&(i32, i32, ApiKey)| *from == 100;
     assert_eq!(cluster.carried.iter().find(own), None);
@@ -90,7 +104,11 @@ fn a_stopping_broker_hands_over_and_is_known_to_have_stopped_cleanly() {
         let topic = image.topic_by_name("orders").expect("the topic");
         the_partition(topic).in_sync_replicas.len() == 2
     });
+    let before = cluster.now.mono;
     let events = cluster.stop(1);
+    // The other broker need not be waited for until its next heartbeat is due.
+    let took = cluster.now.mono.since(before).as_u64();
+    assert!(took < 500, "{took} ms");
     assert!(!events.iter().any(|it| it.contains("anyway")), "{events:?}");
     let image = cluster.host(100).control.image();
     let topic = image.topic_by_name("orders").expect("the topic");

@@ -130,7 +130,7 @@ impl<D: Disk> Observer<D> {
             Ok(found) => found,
             Err(why) => {
                 // The same piece again, after a rest.
-                self.complain(&why, warnings);
+                self.complain_of_silence(now, &why, warnings);
                 let until = now.mono.plus(self.state.handle_failed());
                 if let Doing::Downloading(download) = &mut self.doing {
                     download.not_before = until;

@@ -136,7 +136,7 @@ impl<D: Disk> Observer<D> {
         let answer = match answer {
             Ok(answer) => answer,
             Err(why) => {
-                self.complain(&why, warnings);
+                self.complain_of_silence(now, &why, warnings);
                 self.rest(now);
                 return Followed::Nothing;
             }
@@ -154,7 +154,8 @@ impl<D: Disk> Observer<D> {
             FetchStep::Moved => {}
             FetchStep::Rest(span) => {
                 let error = answer.judged.error;
-                self.complain(&format!("the controller answered {error}"), warnings);
+                let why = format!("the controller answered {error}");
+                self.complain_of_silence(now, &why, warnings);
                 self.doing = Doing::Resting(now.mono.plus(span));
             }
             FetchStep::Contradiction(why) => return Followed::Failed(why),

@@ -10,6 +10,7 @@ use highwater_log::RemovedFiles;
 use highwater_quorum::{FetchTarget, ObserverState, QuorumState, QuorumStateVersion, ReplicaKey};
 use highwater_types::{LeaderEpoch, Millis, Mono, Now, Offset};
 
+pub(super) use self::apply::Applied;
 pub use self::download::{InstallSnapshot, LoadedSnapshot, SnapshotLoaded};
 
 use self::download::Download;
@@ -19,6 +20,8 @@ use crate::machine::Token;
 
 /// How long a leader holds an answer back while there is nothing new, as Kafka's observers ask.
 const MAX_WAIT: Millis = Millis::new(500);
+/// A leader that does not answer for so long is worth a line in the log.
+const SILENCE_TOLD: Millis = Millis::new(1000);
 
 /// A replica of the metadata log that does not vote.
 ///
@@ -137,8 +140,7 @@ impl<D: Disk> Observer<D> {
 
     /// When there is something to do: at once while committed records behind `applied` wait.
     pub(super) fn next_deadline(&self, applied: Offset) -> Option<Mono> {
-        let committed = self.state.high_watermark().unwrap_or(applied);
-        if committed > applied {
+        if self.high_watermark().is_some_and(|it| it > applied) {
             return Some(Mono::START);
         }
         match &self.doing {
@@ -146,6 +148,13 @@ impl<D: Disk> Observer<D> {
             Doing::Downloading(download) => download.next_deadline(),
             Doing::Fetching(_) | Doing::Installing => None,
         }
+    }
+
+    /// Exclusive: all below it is here, and committed; `None` until that is known. More may be
+    /// committed than is here, after damage in this copy.
+    pub(super) fn high_watermark(&self) -> Option<Offset> {
+        let committed = self.state.high_watermark();
+        committed.map(|it| it.min(self.log.end()))
     }
 
     /// The content of `quorum-state`, when it has to be written anew.
@@ -184,6 +193,14 @@ impl<D: Disk> Observer<D> {
     fn rest(&mut self, now: Now) {
         let span = self.state.handle_failed();
         self.doing = Doing::Resting(now.mono.plus(span));
+    }
+
+    /// Tells that no leader answers, once that is so for some time: at a start, controllers and
+    /// brokers may come up in any order.
+    fn complain_of_silence(&mut self, now: Now, why: &str, warnings: &mut Vec<String>) {
+        if self.state.silent_for(now.mono) >= SILENCE_TOLD {
+            self.complain(why, warnings);
+        }
     }
 
     /// Tells a failure unless the one before was told and nothing went well since.
