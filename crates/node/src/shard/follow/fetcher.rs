@@ -9,6 +9,9 @@ use crate::machine::{Channel, Peer, Token};
 /// that follows.
 const PAUSE_MIN: Millis = Millis::new(50);
 
+/// How long a fetch of [`Lane::Joining`] may wait: others may be about to join.
+const JOINING_WAIT_MAX: Millis = Millis::new(20);
+
 /// One fetcher: whose partitions, and which of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct FetcherId {
@@ -37,6 +40,14 @@ impl Lane {
             Self::Ordinary => Channel::Fetcher,
             Self::Flushed => Channel::FlushedFetcher,
             Self::Joining => Channel::JoiningFetcher,
+        }
+    }
+
+    /// How long a fetch may wait for records, where `longest` is usual.
+    pub(super) fn wait_max(self, longest: Millis) -> Millis {
+        match self {
+            Self::Ordinary | Self::Flushed => longest,
+            Self::Joining => longest.min(JOINING_WAIT_MAX),
         }
     }
 }

@@ -37,10 +37,11 @@ impl<D: Disk> Shard<D> {
         let peer = self.peer_of(at.leader);
         let token = self.new_token();
         let settings = &self.follow.settings;
+        let wait_max = at.lane.wait_max(settings.wait_max).as_u64();
         let fetch = ReplicaFetch {
             replica: self.node_id,
             broker_epoch,
-            max_wait_ms: i32::try_from(settings.wait_max.as_u64()).unwrap_or(i32::MAX),
+            max_wait_ms: i32::try_from(wait_max).unwrap_or(i32::MAX),
             min_bytes: settings.bytes_min,
             max_bytes: settings.answer_bytes_max,
         };

@@ -162,8 +162,7 @@ impl FollowState {
         if place.at.lane == Lane::Joining && joining.is_some_and(is_in) {
             return place.at;
         }
-        let is_left_out = is_parked(home).is_some_and(|it| !is_in(it));
-        if is_left_out && joining.is_none() {
+        if is_parked(home).is_some_and(|it| !is_in(it)) {
             at(Lane::Joining)
         } else {
             at(home)

@@ -1,0 +1,78 @@
+//! Many partitions, and many bytes.
+
+use crate::cluster::Cluster;
+use crate::pair::assert_same;
+use crate::support::batch;
+
+/// Partitions that come and go in thousands cost what they need and no more: a fetch names those
+/// that changed.
+#[test]
+fn thousands_of_partitions_come_are_idle_and_go() {
+    let mut it = Cluster::new(2, 2, "");
+    let topic = it.topic("t", 3_000, &[1, 2], &[]);
+    it.advance(2_000);
+    let before = it.frame_bytes;
+    it.advance(10_000);
+    let idle = it.frame_bytes - before;
+    assert!(idle < 40_000, "{idle} bytes in 10 s of nothing");
+    for number in (0..3_000).step_by(500) {
+        it.produce(1, ("t", number), batch(&["a"]));
+    }
+    it.advance(1_000);
+    for number in (0..3_000).step_by(500) {
+        assert_eq!(it.offsets(2, "t", number), [0, 1, 1], "partition {number}");
+    }
+    it.delete_topic(topic);
+    it.advance(1_000);
+    let before = it.frame_bytes;
+    it.advance(10_000);
+    assert_eq!(it.frame_bytes - before, 0, "nobody is followed any more");
+}
+
+/// The answer's limit is reached by the first partitions: the others get their turn.
+#[test]
+fn no_partition_starves_when_answers_are_full() {
+    let properties = "replica.fetch.max.bytes=100000\nreplica.fetch.response.max.bytes=300000";
+    let mut it = Cluster::new(2, 1, properties);
+    let topic = it.topic("t", 10, &[1, 2], &[]);
+    it.advance(1_000);
+    it.held.insert((2, 1));
+    let value = "v".repeat(90_000);
+    for _ in 0..10 {
+        for number in 0..10 {
+            it.produce(1, ("t", number), batch(&[&value]));
+        }
+    }
+    let mut ends = Vec::new();
+    it.release(2, 1);
+    it.advance(1);
+    for number in 0..10 {
+        ends.push(it.offsets(2, "t", number)[2]);
+    }
+    assert_eq!(ends, [10; 10]);
+    // Also when each request is full, for the leader keeps no session.
+    it.reset(2, 1);
+    it.advance(2_000);
+    assert_same(&it, &[1, 2], 10);
+    it.delete_topic(topic);
+}
+
+/// Not run by itself: how much it costs to copy 256 MiB.
+#[test]
+#[ignore = "a measurement"]
+fn measure_a_copy_of_256_mib() {
+    let mut it = Cluster::new(2, 1, "");
+    it.topic("t", 4, &[1, 2], &[]);
+    let value = "v".repeat(1_000);
+    let values = vec![value.as_str(); 64];
+    let records = batch(&values);
+    it.held.insert((2, 1));
+    for round in 0..4_096 {
+        it.produce(1, ("t", round % 4), records.clone());
+    }
+    it.release(2, 1);
+    it.advance(5_000);
+    for number in 0..4 {
+        assert_eq!(it.offsets(2, "t", number)[2], 64 * 1_024);
+    }
+}
