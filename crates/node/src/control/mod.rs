@@ -7,6 +7,7 @@
 //! controller by wire requests also where both are one node.
 
 mod controllers;
+mod dirs;
 pub(crate) mod files;
 mod follow;
 mod jobs;
@@ -281,38 +282,6 @@ impl<D: Disk> Control<D> {
             Ok(None) => {}
             Err(why) => self.fail(format!("the metadata log cannot be flushed: {why}"), out),
         }
-    }
-
-    fn take_dir_offline(&mut self, number: LogDirNumber, why: &str, out: &mut Effects<D>) {
-        self.unclean.insert(number);
-        if let Some(dir) = self.dirs.get_mut(usize::from(number.0)) {
-            dir.offline = true;
-        }
-        if number == self.metadata_dir() {
-            self.fail(
-                format!("the directory of the metadata log is offline: {why}"),
-                out,
-            );
-        } else if self.online_dirs().next().is_none() {
-            self.fail("every log directory is offline".to_owned(), out);
-        }
-    }
-
-    fn online_dirs(&self) -> impl Iterator<Item = &ControlDir<D>> {
-        self.dirs.iter().filter(|dir| !dir.offline)
-    }
-
-    fn offline_dirs(&self) -> impl Iterator<Item = &ControlDir<D>> {
-        self.dirs.iter().filter(|dir| dir.offline)
-    }
-
-    fn metadata_dir(&self) -> LogDirNumber {
-        LogDirNumber(u16::try_from(self.config.metadata_dir).expect("a handful of directories"))
-    }
-
-    fn metadata_disk(&self) -> &D {
-        let dir = self.dirs.get(self.config.metadata_dir);
-        &dir.expect("the metadata directory is one of them").disk
     }
 
     fn assert_invariants(&self) {

@@ -7,7 +7,8 @@ use highwater_protocol::messages::{EnvelopeRequest, EnvelopeResponse};
 use highwater_types::{ErrorCode, Now};
 
 use super::Leader;
-use super::requests::{Wait, encoded};
+use super::answers::encoded;
+use super::requests::Wait;
 use crate::authorizer::{Operation, Resource};
 use crate::envelope::{self, Opened};
 use crate::machine::Caller;

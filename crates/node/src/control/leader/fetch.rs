@@ -263,7 +263,7 @@ impl<D: Disk> Leader<D> {
         response: FetchResponse,
         out: &mut Effects<D>,
     ) {
-        match super::requests::encoded(&Response::from(response), version) {
+        match super::answers::encoded(&Response::from(response), version) {
             Ok(body) => out.push(answer(ticket, body)),
             Err(text) => self.refuse_connection(ticket, text, out),
         }

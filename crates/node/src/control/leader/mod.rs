@@ -1,5 +1,6 @@
 //! The leader of the metadata quorum, which is the active controller.
 
+mod answers;
 mod append;
 mod controllers;
 pub(crate) mod convert;
@@ -10,6 +11,7 @@ mod envelope;
 mod fetch;
 mod fetch_snapshot;
 mod requests;
+mod sessions;
 mod topics;
 
 use std::collections::VecDeque;
@@ -29,7 +31,6 @@ use rand_chacha::ChaCha8Rng;
 pub(super) use self::append::{PendingBatch, answer};
 
 use self::fetch::Followers;
-use super::STALL;
 use super::metadata_log::MetadataLog;
 use crate::authorizer::Authorizer;
 use crate::config::NodeConfig;
@@ -203,12 +204,6 @@ impl<D: Disk> Leader<D> {
         }
     }
 
-    /// This process stood still for so long: silence proves nothing, and everybody gets the time
-    /// back that nobody could have been heard in.
-    pub(super) fn forgive(&mut self, late: Millis, now: Mono) {
-        self.controller.sessions.extend(late, now);
-    }
-
     /// A flush ended: the batches that are committed by it, oldest first.
     pub(super) fn synced(
         &mut self,
@@ -228,43 +223,6 @@ impl<D: Disk> Leader<D> {
         let batches: Vec<_> = self.pending.drain(..committed).collect();
         self.forgive_stall(now, &batches);
         Ok(batches)
-    }
-
-    /// Brokers may have waited for an answer that this controller held back for a flush.
-    fn forgive_stall(&mut self, now: Now, batches: &[PendingBatch]) {
-        let appended = batches.iter().map(|batch| batch.appended).min();
-        let waited = appended.map_or(Millis::ZERO, |at| now.mono.since(at));
-        if waited > STALL {
-            self.controller.sessions.extend(waited, now.mono);
-        }
-        self.stalled = false;
-    }
-
-    /// Fences brokers that were silent for too long, one by one: each decision builds on the one
-    /// before (KAFKA-13173).
-    fn fence_silent(&mut self, now: Now) {
-        let timeout = self.controller.session_timeout;
-        let waits = self.pending.front().map(|batch| batch.appended);
-        if waits.is_some_and(|since| now.mono.since(since) > STALL) {
-            self.stalled = true;
-            return;
-        }
-        while let Some(id) =
-            self.controller
-                .sessions
-                .expired(self.latest.image(), now.mono, timeout)
-        {
-            let records = self.controller.fence_expired(self.latest.image(), id);
-            self.warnings.push(format!(
-                "broker {id} was silent for {} ms: fenced",
-                timeout.as_u64()
-            ));
-            if self.append(now, records).is_err() {
-                // The disk refuses; the session stays over and is looked at again.
-                self.controller.sessions.extend(Millis::new(1000), now.mono);
-                return;
-            }
-        }
     }
 
     /// Whether batches wait to be committed.

@@ -1,18 +1,17 @@
 //! The controller's side: requests that came in on the controller listener.
 
-use bytes::Bytes;
 use highwater_disk::Disk;
 use highwater_metadata::MetadataDelta;
 use highwater_protocol::messages::{
     AllocateProducerIdsRequest, AllocateProducerIdsResponse, AlterPartitionRequest,
     AlterPartitionResponse, AssignReplicasToDirsRequest, AssignReplicasToDirsResponse,
     BrokerHeartbeatRequest, BrokerHeartbeatResponse, BrokerRegistrationRequest,
-    BrokerRegistrationResponse, ControllerRegistrationResponse, FetchResponse,
-    FetchSnapshotResponse,
+    BrokerRegistrationResponse,
 };
 use highwater_protocol::{ListenerKind, Request, Response};
 use highwater_types::{BrokerEpoch, ErrorCode, Now, ProducerId};
 
+use super::answers::{encoded, refused};
 use super::{Leader, append::answer, convert};
 use crate::authorizer::{Operation, Resource};
 use crate::control::Effects;
@@ -275,61 +274,4 @@ impl<D: Disk> Leader<D> {
             },
         }
     }
-}
-
-/// An error in the form of the request's answer; `None` for what no controller serves.
-fn refused(request: &Request, error_code: ErrorCode) -> Option<Response> {
-    Some(match request {
-        Request::Fetch(_) => FetchResponse {
-            error_code,
-            ..FetchResponse::default()
-        }
-        .into(),
-        Request::FetchSnapshot(_) => FetchSnapshotResponse {
-            error_code,
-            ..FetchSnapshotResponse::default()
-        }
-        .into(),
-        Request::BrokerRegistration(_) => BrokerRegistrationResponse {
-            error_code,
-            ..BrokerRegistrationResponse::default()
-        }
-        .into(),
-        Request::BrokerHeartbeat(_) => BrokerHeartbeatResponse {
-            error_code,
-            ..BrokerHeartbeatResponse::default()
-        }
-        .into(),
-        Request::AllocateProducerIds(_) => AllocateProducerIdsResponse {
-            error_code,
-            ..AllocateProducerIdsResponse::default()
-        }
-        .into(),
-        Request::ControllerRegistration(_) => ControllerRegistrationResponse {
-            error_code,
-            ..ControllerRegistrationResponse::default()
-        }
-        .into(),
-        Request::AlterPartition(_) => AlterPartitionResponse {
-            error_code,
-            ..AlterPartitionResponse::default()
-        }
-        .into(),
-        Request::AssignReplicasToDirs(_) => AssignReplicasToDirsResponse {
-            error_code,
-            ..AssignReplicasToDirsResponse::default()
-        }
-        .into(),
-        _ => return None,
-    })
-}
-
-/// An answer as bytes. What does not fit is our own mistake, which costs the asker its connection
-/// and is told.
-pub(super) fn encoded(response: &Response, version: i16) -> Result<Bytes, String> {
-    let body = response.encode(version);
-    body.map_err(|why| {
-        let api = response.api_key();
-        format!("an answer to {api} v{version} could not be encoded: {why}")
-    })
 }

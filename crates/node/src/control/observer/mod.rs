@@ -4,6 +4,7 @@
 mod apply;
 mod download;
 mod fetch;
+mod install;
 
 use highwater_disk::Disk;
 use highwater_log::RemovedFiles;
@@ -11,7 +12,7 @@ use highwater_quorum::{FetchTarget, ObserverState, QuorumState, QuorumStateVersi
 use highwater_types::{LeaderEpoch, Millis, Mono, Now, Offset};
 
 pub(super) use self::apply::Applied;
-pub use self::download::{InstallSnapshot, LoadedSnapshot, SnapshotLoaded};
+pub use self::install::{InstallSnapshot, LoadedSnapshot, SnapshotLoaded};
 
 use self::download::Download;
 use super::metadata_log::MetadataLog;

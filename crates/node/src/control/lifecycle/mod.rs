@@ -1,29 +1,21 @@
 //! The broker's side: registration, heartbeats, and what is waited for between them. A broker
 //! reaches the controller by wire requests only, in one process too.
 
+mod requests;
+
 use std::collections::BTreeSet;
 
 use highwater_disk::Disk;
-use highwater_metadata::image::supported_features;
-use highwater_protocol::messages::broker_registration_request::{Feature, Listener};
-use highwater_protocol::messages::{
-    BrokerHeartbeatRequest, BrokerHeartbeatResponse, BrokerRegistrationRequest,
-    BrokerRegistrationResponse,
-};
-use highwater_protocol::{ListenerKind, OutRequest, Response};
-use highwater_types::{BrokerEpoch, ErrorCode, Millis, Mono, Now, Uuid};
+use highwater_protocol::ListenerKind;
+use highwater_types::{BrokerEpoch, Millis, Mono, Now, Uuid};
 
 use super::{Control, Effects};
 use crate::journal::{JournalEntry, Level};
-use crate::machine::{Channel, Effect, PeerError, Token};
+use crate::machine::{Effect, Token};
 
-/// How soon a broker asks again while it waits for something that is about to happen.
-const SOON: Millis = Millis::new(10);
 /// The pause after a controller could not be asked: this long at first, twice as long each time, up
 /// to the heartbeat interval.
 const PAUSE_MIN: Millis = Millis::new(50);
-/// How long a stopping broker looks for a controller that could take its partitions over.
-const CONTROLLER_GONE_MAX: Millis = Millis::new(3000);
 /// Longest that a stopping broker waits for its partitions to be handed over.
 const CONTROLLED_SHUTDOWN_MAX: Millis = Millis::new(30_000);
 
@@ -146,12 +138,12 @@ impl BrokerLifecycle {
 
 impl<D: Disk> Control<D> {
     /// The node starts: from now on its broker has so long to be registered.
-    pub(super) fn lifecycle_begin(&mut self, now: Now) {
+    pub(in crate::control) fn lifecycle_begin(&mut self, now: Now) {
         self.broker.registered_by = Some(now.mono.plus(self.broker.registration_timeout));
     }
 
     /// Sends what is due: one request at a time.
-    pub(super) fn lifecycle_tick(&mut self, now: Now, out: &mut Effects<D>) {
+    pub(in crate::control) fn lifecycle_tick(&mut self, now: Now, out: &mut Effects<D>) {
         self.give_up_registering(now, out);
         if !self.broker.is_broker {
             return;
@@ -181,7 +173,11 @@ impl<D: Disk> Control<D> {
 
     /// The active controller is known, and able to commit where it is this node: the broker may
     /// register, or go on at once with what it could not ask for.
-    pub(super) fn lifecycle_controller_known(&mut self, now: Now, out: &mut Effects<D>) {
+    pub(in crate::control) fn lifecycle_controller_known(
+        &mut self,
+        now: Now,
+        out: &mut Effects<D>,
+    ) {
         let first = self.broker.phase == Phase::Starting;
         if first && self.config.roles.controller {
             out.push(Effect::Serving(ListenerKind::Controller));
@@ -200,7 +196,7 @@ impl<D: Disk> Control<D> {
     }
 
     /// A new image was published: the broker may have been waiting for it.
-    pub(super) fn lifecycle_published(&mut self, now: Now, out: &mut Effects<D>) {
+    pub(in crate::control) fn lifecycle_published(&mut self, now: Now, out: &mut Effects<D>) {
         if self.broker.phase == Phase::CatchingUp && self.has_applied_registration() {
             self.broker.phase = Phase::LoadingLogs;
             self.lifecycle_logs_loaded(now, out);
@@ -217,13 +213,13 @@ impl<D: Disk> Control<D> {
 
     /// Whether the image that the shards act on holds this life's registration: before it, they
     /// could lead in an epoch of the life before.
-    pub(super) fn has_applied_registration(&self) -> bool {
+    pub(in crate::control) fn has_applied_registration(&self) -> bool {
         let own = self.committed.image().broker(self.config.node_id);
         self.broker.epoch.raw() >= 0 && own.is_some_and(|it| it.epoch == self.broker.epoch)
     }
 
     /// A shard has opened its logs.
-    pub(super) fn lifecycle_logs_loaded(&mut self, now: Now, out: &mut Effects<D>) {
+    pub(in crate::control) fn lifecycle_logs_loaded(&mut self, now: Now, out: &mut Effects<D>) {
         if self.broker.phase == Phase::LoadingLogs && self.broker.loading.is_empty() {
             self.broker.phase = Phase::Unfencing;
             self.hurry(now, Millis::ZERO);
@@ -232,7 +228,7 @@ impl<D: Disk> Control<D> {
     }
 
     /// The process was asked to stop.
-    pub(super) fn lifecycle_stop(&mut self, now: Now, out: &mut Effects<D>) {
+    pub(in crate::control) fn lifecycle_stop(&mut self, now: Now, out: &mut Effects<D>) {
         let hands_over = self.config.broker.boolean("controlled.shutdown.enable")
             && self.broker.is_broker
             && self.broker.phase >= Phase::CatchingUp
@@ -255,180 +251,6 @@ impl<D: Disk> Control<D> {
         self.broker.next_request = self.broker.next_request.min(now.mono.plus(span));
     }
 
-    fn send_registration(&mut self, now: Now, out: &mut Effects<D>) {
-        let broker_endpoints = crate::format::endpoints(&self.config, ListenerKind::Broker);
-        let listeners = broker_endpoints.into_iter().map(|it| Listener {
-            name: it.name,
-            host: it.host,
-            port: it.port,
-            security_protocol: it.security_protocol,
-        });
-        let features = supported_features().iter().map(|it| Feature {
-            name: it.name.to_owned(),
-            min_supported_version: it.min,
-            max_supported_version: it.max,
-        });
-        let request = BrokerRegistrationRequest {
-            broker_id: self.config.node_id,
-            cluster_id: self.cluster_id.to_string(),
-            incarnation_id: self.broker.incarnation,
-            listeners: listeners.collect(),
-            features: features.collect(),
-            rack: self.config.broker.text("broker.rack").map(str::to_owned),
-            is_migrating_zk_broker: false,
-            log_dirs: self.online_dirs().map(|dir| dir.id.uuid()).collect(),
-            previous_broker_epoch: self.broker.previous_epoch.raw(),
-        };
-        self.send(now, request.into(), out);
-    }
-
-    fn send_heartbeat(&mut self, now: Now, out: &mut Effects<D>) {
-        let phase = self.broker.phase;
-        let request = BrokerHeartbeatRequest {
-            broker_id: self.config.node_id,
-            broker_epoch: self.broker.epoch.raw(),
-            current_metadata_offset: self.applied_offset().raw(),
-            want_fence: phase < Phase::Unfencing,
-            want_shut_down: phase == Phase::ShuttingDown,
-            offline_log_dirs: self.offline_dirs().map(|dir| dir.id.uuid()).collect(),
-            // Nothing can be said of directories before their broker knows its own registration.
-            cordoned_log_dirs: self.has_applied_registration().then(Vec::new),
-        };
-        self.send(now, request.into(), out);
-    }
-
-    fn send(&mut self, now: Now, request: OutRequest, out: &mut Effects<D>) {
-        let token = self.new_token();
-        self.broker.waiting = Some(token);
-        out.push(Effect::Send {
-            peer: self.to_controller(),
-            channel: Channel::Lifecycle,
-            token,
-            request,
-            deadline: now.mono.plus(self.broker.request_timeout),
-        });
-    }
-
-    pub(super) fn handle_lifecycle_answer(
-        &mut self,
-        now: Now,
-        token: Token,
-        result: Result<Response, PeerError>,
-        out: &mut Effects<D>,
-    ) {
-        if self.broker.waiting != Some(token) {
-            return;
-        }
-        self.broker.waiting = None;
-        match result {
-            Ok(response) if is_from_another(&response) => {
-                self.unanswered(now, "it is not the controller any more", out);
-            }
-            Ok(response) => {
-                self.broker.failures = 0;
-                self.broker.unanswered_since = None;
-                self.broker.next_request = now.mono.plus(self.broker.heartbeat_interval);
-                match response {
-                    Response::BrokerRegistration(answer) => self.registered(now, &answer, out),
-                    Response::BrokerHeartbeat(answer) => {
-                        self.heartbeat_answered(now, &answer, out);
-                    }
-                    _ => self.asked_in_vain("another answer than was asked for", out),
-                }
-            }
-            Err(why) => self.unanswered(now, &why.to_string(), out),
-        }
-        self.give_up_registering(now, out);
-    }
-
-    /// No controller answered. The next one may be known soon; while the broker stops, it does not
-    /// look for one for long.
-    fn unanswered(&mut self, now: Now, why: &str, out: &mut Effects<D>) {
-        if self.broker.failures == 0 {
-            self.asked_in_vain(why, out);
-        }
-        self.broker.next_request = now.mono.plus(self.broker.pause());
-        let since = *self.broker.unanswered_since.get_or_insert(now.mono);
-        let gone = now.mono.since(since) >= CONTROLLER_GONE_MAX;
-        if gone && self.broker.phase == Phase::ShuttingDown {
-            let text = "no controller is there to take over the partitions; stopping anyway";
-            out.push(Effect::Event(JournalEntry::text(Level::Warn, text)));
-            self.begin_close(out);
-        }
-    }
-
-    fn registered(&mut self, now: Now, answer: &BrokerRegistrationResponse, out: &mut Effects<D>) {
-        if answer.error_code.is_error() {
-            let text = format!(
-                "the controller refused the registration: {}",
-                answer.error_code
-            );
-            self.asked_in_vain(&text, out);
-            return;
-        }
-        if self.broker.phase == Phase::Registering {
-            self.broker.epoch = BrokerEpoch::new(answer.broker_epoch);
-            self.broker.phase = Phase::CatchingUp;
-            self.hurry(now, Millis::ZERO);
-            // The answer came after the commit: the image with it may be waiting.
-            self.publish(now, out);
-        }
-    }
-
-    fn heartbeat_answered(
-        &mut self,
-        now: Now,
-        answer: &BrokerHeartbeatResponse,
-        out: &mut Effects<D>,
-    ) {
-        if answer.error_code.is_error() {
-            self.asked_in_vain(&format!("heartbeat: {}", answer.error_code), out);
-            if answer.error_code == ErrorCode::STALE_BROKER_EPOCH {
-                self.registration_lost(now, out);
-            }
-            return;
-        }
-        match self.broker.phase {
-            Phase::CatchingUp if !answer.is_caught_up => self.hurry(now, SOON),
-            Phase::Unfencing if !answer.is_fenced => {
-                self.broker.phase = Phase::Running;
-                if !std::mem::replace(&mut self.broker.served, true) {
-                    out.push(Effect::Serving(ListenerKind::Broker));
-                }
-            }
-            Phase::Unfencing => self.hurry(now, SOON),
-            Phase::Running if answer.is_fenced => {
-                let text = "the controller fenced this broker for its silence; asking again";
-                out.push(Effect::Event(JournalEntry::text(Level::Warn, text)));
-                self.broker.phase = Phase::Unfencing;
-                self.hurry(now, Millis::ZERO);
-            }
-            Phase::ShuttingDown if answer.should_shut_down => self.begin_close(out),
-            Phase::ShuttingDown => self.hurry(now, SOON),
-            _ => {}
-        }
-        self.lifecycle_tick(now, out);
-    }
-
-    /// The controller does not know this life of the broker any more, for what a life before it sent
-    /// came late. This one holds the directories: it registers again.
-    fn registration_lost(&mut self, now: Now, out: &mut Effects<D>) {
-        if self.broker.phase == Phase::ShuttingDown {
-            // Nothing is left to be handed over.
-            return self.begin_close(out);
-        }
-        self.broker.phase = Phase::Registering;
-        self.broker.registered_by = Some(now.mono.plus(self.broker.registration_timeout));
-        self.hurry(now, SOON);
-    }
-
-    fn asked_in_vain(&self, why: &str, out: &mut Effects<D>) {
-        out.push(Effect::Event(JournalEntry::text(
-            Level::Warn,
-            format!("controller: {why}"),
-        )));
-    }
-
     fn give_up_registering(&mut self, now: Now, out: &mut Effects<D>) {
         let late = self.broker.registered_by.is_some_and(|at| at <= now.mono);
         if !late || !self.broker.is_unregistered() {
@@ -446,14 +268,4 @@ impl<D: Disk> Control<D> {
         };
         self.fail(text, out);
     }
-}
-
-/// Whether an answer says that somebody else is the controller now.
-const fn is_from_another(response: &Response) -> bool {
-    let code = match response {
-        Response::BrokerRegistration(answer) => answer.error_code,
-        Response::BrokerHeartbeat(answer) => answer.error_code,
-        _ => return false,
-    };
-    matches!(code, ErrorCode::NOT_CONTROLLER)
 }
