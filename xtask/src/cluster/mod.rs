@@ -51,6 +51,7 @@ impl Subject {
 #[derive(Debug)]
 pub(crate) struct Cluster {
     pub(crate) setup: Setup,
+    controller: u16,
     ports: BTreeMap<i32, Ports>,
     nodes: BTreeMap<i32, Process>,
     ways: Arc<Ways>,
@@ -86,6 +87,7 @@ impl Cluster {
         setup.prepare(&list, *controller)?;
         Ok(Self {
             setup,
+            controller: *controller,
             ports,
             nodes: BTreeMap::new(),
             ways,
@@ -173,6 +175,11 @@ impl Cluster {
             .map(|ports| format!("127.0.0.1:{}", ports.client))
             .collect();
         all.join(",")
+    }
+
+    /// The address of the controller.
+    pub(crate) fn controller(&self) -> String {
+        format!("127.0.0.1:{}", self.controller)
     }
 
     /// The port for clients of one broker.

@@ -255,17 +255,21 @@ impl<'a> Java<'a> {
         Ok(())
     }
 
-    /// Everything that Kafka's dump knows how to read, without one complaint.
+    /// Every kind of file is there, and Kafka's dump complains of none.
     fn dump(&self, data: &Path) -> Result<()> {
-        let (metadata, records): (Vec<_>, Vec<_>) = log_files(data)?
-            .into_iter()
-            .partition(|file| file.to_string_lossy().contains("__cluster_metadata-0"));
+        let files = log_files(data)?;
         for kind in ["log", "index", "timeindex", "snapshot"] {
-            ensure!(
-                records.iter().any(|file| extension(file) == kind),
-                "no .{kind} file"
-            );
+            let mut of_kind = files.iter().filter(|file| extension(file) == kind);
+            ensure!(of_kind.any(|file| !is_metadata(file)), "no .{kind} file");
         }
+        self.dump_logs(data)
+    }
+
+    /// Everything that Kafka's dump knows how to read, snapshots of the metadata among it, without
+    /// one complaint.
+    pub(super) fn dump_logs(&self, data: &Path) -> Result<()> {
+        let files = log_files(data)?.into_iter();
+        let (metadata, records): (Vec<_>, Vec<_>) = files.partition(|file| is_metadata(file));
         let snapshots = metadata
             .iter()
             .filter(|file| extension(file) == "checkpoint");
@@ -274,6 +278,9 @@ impl<'a> Java<'a> {
             (records, None),
             (metadata, Some("--cluster-metadata-decoder")),
         ] {
+            if files.is_empty() {
+                continue;
+            }
             let names: Vec<_> = files.iter().map(|it| it.to_string_lossy()).collect();
             let names = names.join(",");
             let mut arguments = vec!["--deep-iteration", "--print-data-log", "--files", &names];
@@ -352,6 +359,10 @@ impl<'a> Java<'a> {
             .stdout(Stdio::piped());
         command
     }
+}
+
+fn is_metadata(file: &Path) -> bool {
+    file.to_string_lossy().contains("__cluster_metadata-0")
 }
 
 fn log_files(data: &Path) -> Result<Vec<PathBuf>> {

@@ -5,6 +5,7 @@ mod java;
 mod kcat;
 pub(crate) mod node;
 mod python;
+mod three;
 pub(crate) mod tools;
 
 use std::path::Path;
@@ -40,7 +41,7 @@ impl Report {
 type Suite = fn(&Path, &Tools, &mut Report);
 
 /// The suites by name, in the order in which they run.
-const SUITES: [(&str, Suite); 7] = [
+const SUITES: [(&str, Suite); 8] = [
     ("kcat", kcat::suite),
     ("java", java::suite),
     ("directory", python::directory),
@@ -48,6 +49,7 @@ const SUITES: [(&str, Suite); 7] = [
     ("kafka-python", python::kafka_python),
     ("groups", groups::suite),
     ("librdkafka", python::librdkafka),
+    ("three", three::suite),
 ];
 
 /// Installs the tools, builds the node and runs every suite. `arguments` may name the suites.

@@ -1,7 +1,7 @@
 //! Suites that are written in Python, one process each: see `interop/`.
 
 use std::ffi::OsStr;
-use std::io::{BufRead as _, BufReader, Read as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -86,13 +86,28 @@ fn suite(script: &str, arguments: &[&OsStr], tools: &Tools, report: &mut Report)
 }
 
 fn run(script: &str, arguments: &[&OsStr], tools: &Tools, report: &mut Report) -> Result<()> {
+    run_for(script, arguments, tools, report, |_| {
+        anyhow::bail!("nothing can be asked for")
+    })
+}
+
+/// Runs a script that asks for things: each line `do WHAT` is answered with `done`, or why not.
+pub(super) fn run_for(
+    script: &str,
+    arguments: &[&OsStr],
+    tools: &Tools,
+    report: &mut Report,
+    mut act: impl FnMut(&str) -> Result<()>,
+) -> Result<()> {
     let mut process = Command::new(&tools.python)
         .arg(tree::root().join("interop").join(script))
         .args(arguments)
+        .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .context("cannot run Python")?;
+    let mut stdin = process.stdin.take().context("stdin is piped")?;
     let stdout = process.stdout.take().context("stdout is piped")?;
     let mut stderr = process.stderr.take().context("stderr is piped")?;
     // Read aside, or a process that complains a lot would stand still.
@@ -110,6 +125,9 @@ fn run(script: &str, arguments: &[&OsStr], tools: &Tools, report: &mut Report) -
         } else if let Some(name) = line.strip_prefix("FAILED ") {
             report.case(name.trim(), Err(anyhow!("see {script}")));
             failures += 1;
+        } else if let Some(what) = line.strip_prefix("do ") {
+            let answer = act(what).map_or_else(|why| format!("{why:#}"), |()| "done".to_owned());
+            writeln!(stdin, "{}", answer.replace('\n', " "))?;
         } else {
             eprintln!("        {line}");
         }
