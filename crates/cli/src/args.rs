@@ -367,5 +367,8 @@ pub(crate) enum SimCommand {
         /// Its seed.
         #[arg(allow_negative_numbers = true)]
         seed: u64,
+        /// Of a cluster of three to five brokers, not of one node.
+        #[arg(long)]
+        cluster: bool,
     },
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::{env, panic};
 
 use anyhow::{Context as _, Result, bail};
-use highwater_sim::{SeedReport, run_seed, scenario};
+use highwater_sim::{SeedReport, run_cluster_seed, run_seed, scenario};
 use serde_json::json;
 
 use crate::args::{Output, SimArgs, SimCommand};
@@ -16,7 +16,7 @@ pub(crate) fn run(arguments: SimArgs, output: Output) -> Result<()> {
     fail_in_words();
     match arguments.command {
         SimCommand::Run { file } => play(&file, output),
-        SimCommand::Seed { seed } => play_seed(seed, output),
+        SimCommand::Seed { seed, cluster } => play_seed(seed, cluster, output),
     }
 }
 
@@ -64,14 +64,19 @@ fn play(file: &Path, output: Output) -> Result<()> {
     Ok(())
 }
 
-fn play_seed(seed: u64, output: Output) -> Result<()> {
+fn play_seed(seed: u64, cluster: bool, output: Output) -> Result<()> {
     // A run that breaks an invariant does not return: its lines are told as they happen, and a
     // reader that went away is no reason to stop it.
-    let report = run_seed(seed, move |line| {
+    let tell = move |line: &str| {
         if output == Output::Table {
             writeln!(std::io::stdout(), "{line}").ok();
         }
-    });
+    };
+    let report = if cluster {
+        run_cluster_seed(seed, tell)
+    } else {
+        run_seed(seed, tell)
+    };
     let SeedReport {
         trace_hash,
         events,

@@ -285,59 +285,92 @@ fn data_of_one_node_and_of_many_are_not_mixed_up() {
     assert!(error.contains("node 1"), "{error}");
 }
 
+/// A broker that does not get ready.
+struct Unready {
+    child: std::process::Child,
+    log: PathBuf,
+    late: Instant,
+}
+
+impl Unready {
+    fn start(cluster: &Cluster) -> Self {
+        let log = cluster.root.path().join("log");
+        let mut command = highwater();
+        command
+            .arg("start")
+            .arg("--config")
+            .arg(cluster.broker_file(1))
+            .stderr(fs::File::create(&log).expect("a file"))
+            .stdout(std::process::Stdio::null());
+        Self {
+            child: command.spawn().expect("runs"),
+            log,
+            late: Instant::now() + PATIENCE,
+        }
+    }
+
+    fn said(&self) -> String {
+        fs::read_to_string(&self.log).unwrap_or_default()
+    }
+
+    fn until_it_says(&mut self, what: &str) {
+        while !self.said().contains(what) {
+            assert!(Instant::now() < self.late, "{}", self.said());
+            assert_eq!(
+                self.child.try_wait().expect("a child"),
+                None,
+                "{}",
+                self.said()
+            );
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    fn stop(mut self) {
+        let pid = self.child.id().to_string();
+        let kill = std::process::Command::new("kill").arg(&pid).status();
+        assert!(kill.expect("kill runs").success());
+        assert!(
+            self.child.wait().expect("a child").success(),
+            "{}",
+            self.said()
+        );
+    }
+}
+
 #[test]
-fn a_broker_without_its_controller_says_so_and_stops_when_told() {
+fn a_broker_without_its_controller_says_so_and_finds_it_when_it_comes() {
     let cluster = Cluster::new();
-    let file = cluster.broker_file(1);
-    cluster.format(&file, &[]);
-    let log = cluster.root.path().join("log");
-    let mut child = highwater()
-        .arg("start")
-        .arg("--config")
-        .arg(&file)
-        .stderr(fs::File::create(&log).expect("a file"))
-        .stdout(std::process::Stdio::null())
-        .spawn()
-        .expect("runs");
-    let late = Instant::now() + PATIENCE;
-    let expected = format!("cannot connect to 127.0.0.1:{}", cluster.controller);
-    let said = || fs::read_to_string(&log).unwrap_or_default();
-    while !said().contains(&expected) {
-        assert!(Instant::now() < late, "{}", said());
-        assert_eq!(child.try_wait().expect("a child"), None, "{}", said());
-        thread::sleep(Duration::from_millis(20));
-    }
-    // The controller comes at last: the broker finds it by itself.
-    let controller_file = cluster.controller_file();
-    cluster.format(&controller_file, &["--standalone"]);
-    let controller = cluster.start("controller", &controller_file);
-    while !said().contains("connected to ") {
-        assert!(Instant::now() < late, "{}", said());
-        thread::sleep(Duration::from_millis(20));
-    }
-    let pid = child.id().to_string();
-    let kill = std::process::Command::new("kill").arg(&pid).status();
-    assert!(kill.expect("kill runs").success());
-    assert!(child.wait().expect("a child").success(), "{}", said());
+    cluster.format(&cluster.broker_file(1), &[]);
+    let mut broker = Unready::start(&cluster);
+    broker.until_it_says(&format!(
+        "cannot connect to 127.0.0.1:{}",
+        cluster.controller
+    ));
+    let file = cluster.controller_file();
+    cluster.format(&file, &["--standalone"]);
+    let controller = cluster.start("controller", &file);
+    broker.until_it_says("connected to ");
+    broker.stop();
     assert!(controller.stop().success());
 }
 
 #[test]
 fn a_broker_of_another_cluster_is_not_let_in() {
     let cluster = Cluster::new();
-    let controller_file = cluster.controller_file();
-    cluster.format(&controller_file, &["--standalone"]);
-    let controller = cluster.start("controller", &controller_file);
+    let file = cluster.controller_file();
+    cluster.format(&file, &["--standalone"]);
+    let controller = cluster.start("controller", &file);
     let stranger = Cluster {
         controller: cluster.controller,
         ..Cluster::new()
     };
-    let file = stranger.broker_file(1);
-    stranger.format(&file, &[]);
-    let mut command = highwater();
-    command.arg("start").arg("--config").arg(&file);
-    let why = Node::spawn(command, &stranger.data("broker-1"));
-    let why = why.err().expect("it is refused");
-    assert!(why.contains(&stranger.cluster_id), "{why}");
+    stranger.format(&stranger.broker_file(1), &[]);
+    let mut broker = Unready::start(&stranger);
+    broker.until_it_says(&format!(
+        "another cluster than ours, {}",
+        stranger.cluster_id
+    ));
+    broker.stop();
     assert!(controller.stop().success());
 }

@@ -41,7 +41,7 @@ pub fn run_all(
     let local = LocalSet::new();
     for (at, (bound, dirs)) in nodes.into_iter().enumerate() {
         let span = if names_nodes {
-            tracing::info_span!("node", id = bound.node_id().raw())
+            tracing::error_span!("node", id = bound.node_id().raw())
         } else {
             Span::none()
         };

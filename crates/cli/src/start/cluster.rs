@@ -180,17 +180,17 @@ fn refuse_other_data(data: &Path) -> anyhow::Result<()> {
         Err(why) if why.kind() == std::io::ErrorKind::NotFound => return Ok(()),
         Err(why) => return Err(why).with_context(|| format!("cannot use {shown}")),
     };
+    if data.join("meta.properties").exists() {
+        bail!(
+            "{shown} is the data of a single node; start it without --brokers, or choose another \
+             directory with --data"
+        );
+    }
     for entry in entries {
         let name = entry
             .with_context(|| format!("cannot list the directory {shown}"))?
             .file_name();
         let name = name.to_string_lossy();
-        if name == "meta.properties" {
-            bail!(
-                "{shown} is the data of a single node; start it without --brokers, or choose \
-                 another directory with --data"
-            );
-        }
         let is_known =
             name.starts_with("broker-") || node_settings::HARMLESS_NAMES.contains(&&*name);
         if !is_known {

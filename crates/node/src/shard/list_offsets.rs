@@ -43,8 +43,10 @@ pub(crate) enum OffsetReader {
     Uncommitted,
     /// A client, up to the last stable offset.
     Committed,
-    /// A replica or a debugging tool, up to the log end.
+    /// A replica, up to the log end.
     Replica,
+    /// A debugging tool, up to the log end, of followers too.
+    Debugger,
 }
 
 impl<D: Disk> Shard<D> {
@@ -63,7 +65,8 @@ impl<D: Disk> Shard<D> {
         }
         let repeated = one_row_for_repeated(&mut request);
         let reader = match (request.replica_id, request.isolation_level) {
-            (id, _) if id.is_some() || id == DEBUG_REPLICA => OffsetReader::Replica,
+            (DEBUG_REPLICA, _) => OffsetReader::Debugger,
+            (id, _) if id.is_some() => OffsetReader::Replica,
             (_, 1) => OffsetReader::Committed,
             _ => OffsetReader::Uncommitted,
         };
@@ -175,7 +178,11 @@ pub(crate) fn find<D: Disk>(
     timestamp: i64,
     reader: OffsetReader,
 ) -> Outcome<D> {
-    let online = match cx.leader(at, current_leader_epoch) {
+    let found = match reader {
+        OffsetReader::Debugger => cx.replica(at, current_leader_epoch),
+        _ => cx.leader(at, current_leader_epoch),
+    };
+    let online = match found {
         Ok(online) => online,
         Err(refusal) => return refusal.into(),
     };
@@ -234,7 +241,7 @@ fn bound<D: Disk>(online: &OnlinePartition<D>, reader: OffsetReader) -> TimeBoun
             readable_end: online.last_stable_offset(),
             lagging: behind,
         },
-        OffsetReader::Replica => TimeBound {
+        OffsetReader::Replica | OffsetReader::Debugger => TimeBound {
             readable_end: online.log.log_end_offset(),
             lagging: false,
         },

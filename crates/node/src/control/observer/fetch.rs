@@ -9,7 +9,9 @@ use highwater_protocol::messages::fetch_response::{FetchResponse, NodeEndpoint, 
 use highwater_protocol::{ListenerKind, OutRequest, Response};
 use highwater_quorum::{Address, FetchAnswer, FetchStep, FetchTarget, LeaderTold};
 use highwater_records::Batches;
-use highwater_types::{EpochEnd, LeaderEpoch, NodeId, Now, Offset, OffsetAndEpoch, TopicId};
+use highwater_types::{
+    EpochEnd, ErrorCode, LeaderEpoch, NodeId, Now, Offset, OffsetAndEpoch, TopicId,
+};
 
 use super::download::Download;
 use super::{Doing, Followed, MAX_WAIT, Observer, Sent};
@@ -129,6 +131,9 @@ impl<D: Disk> Observer<D> {
         warnings: &mut Vec<String>,
     ) -> Followed<D> {
         let answer = match result {
+            Ok(Response::Fetch(response)) if response.error_code.is_error() => {
+                Err(self.refusal(response.error_code, &sent.target))
+            }
             Ok(Response::Fetch(response)) => answer(response),
             Ok(_) => Err("another answer than was asked for".to_owned()),
             Err(why) => Err(why.to_string()),
@@ -153,14 +158,26 @@ impl<D: Disk> Observer<D> {
             FetchStep::TakeSnapshot(id) => return self.begin_download(now, id, warnings),
             FetchStep::Moved => {}
             FetchStep::Rest(span) => {
-                let error = answer.judged.error;
-                let why = format!("the controller answered {error}");
+                let why = self.refusal(answer.judged.error, &sent.target);
                 self.complain_of_silence(now, &why, warnings);
                 self.doing = Doing::Resting(now.mono.plus(span));
             }
             FetchStep::Contradiction(why) => return Followed::Failed(why),
         }
         Followed::Nothing
+    }
+
+    /// What an answer with an error means, for people.
+    fn refusal(&self, error: ErrorCode, by: &FetchTarget) -> String {
+        let address = &by.address;
+        if error == ErrorCode::INCONSISTENT_CLUSTER_ID {
+            return format!(
+                "the controller at {}:{} is that of another cluster than ours, {}; correct \
+                 controller.quorum.bootstrap.servers, or format this node for its cluster",
+                address.host, address.port, self.identity.cluster_id
+            );
+        }
+        format!("the controller answered {error}")
     }
 
     fn append(
@@ -238,9 +255,6 @@ fn check_gapless(records: &[u8], end: Offset) -> Result<(), String> {
 }
 
 fn answer(response: &FetchResponse) -> Result<Answer, String> {
-    if response.error_code.is_error() {
-        return Err(format!("the controller answered {}", response.error_code));
-    }
     let [topic] = response.responses.as_slice() else {
         return Err("the answer is not about one topic".to_owned());
     };

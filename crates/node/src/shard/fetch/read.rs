@@ -239,6 +239,18 @@ impl<D: Disk> ReadContext<'_, D> {
         self.replica_of(at, current_leader_epoch, Of::Leader)
     }
 
+    /// The log of a partition of this shard, whether it leads or follows.
+    ///
+    /// # Errors
+    /// As [`ReadContext::leader`].
+    pub(crate) fn replica(
+        &self,
+        at: TopicIdPartition,
+        current_leader_epoch: LeaderEpoch,
+    ) -> Result<&OnlinePartition<D>, Refusal> {
+        self.replica_of(at, current_leader_epoch, Of::Any)
+    }
+
     /// As [`ReadContext::leader`]; a follower's log too if any replica will do (KIP-392).
     fn replica_of(
         &self,
@@ -383,45 +395,7 @@ impl<D: Disk> ReadContext<'_, D> {
         if is_out {
             return Err(Refusal::from(ErrorCode::OFFSET_OUT_OF_RANGE));
         }
-        let end = read_end(online, reader);
-        let log = &mut online.log;
-        if position.offset >= end {
-            return Ok(read);
-        }
-        let max_bytes = budget.bytes.min(u64::from(position.max_bytes));
-        if max_bytes == 0 && !budget.at_least_one {
-            read.more = true;
-            return Ok(read);
-        }
-        let found = log.read(position.offset, end, max_bytes, budget.at_least_one);
-        let local = match found.map_err(|why| Refusal::from(why.error_code()))? {
-            ReadResult::Local(local) => local,
-            ReadResult::Remote => return Err(Refusal::from(ErrorCode::OFFSET_OUT_OF_RANGE)),
-        };
-        read.more = local.more;
-        let Some(region) = local.region else {
-            if local.first_batch_bytes > 0 {
-                // As in `fit`.
-                read.aborted = None;
-            }
-            return Ok(read);
-        };
-        if matches!(reader, Reader::Committed(_)) {
-            let aborted = log.aborted_transactions(position.offset, local.end_offset);
-            read.aborted = Some(aborted.iter().map(AbortedTransaction::from).collect());
-        }
-        let FileRegion {
-            file,
-            position: from,
-            len,
-        } = region;
-        read.records = Some(Region {
-            file,
-            position: from,
-            len,
-        });
-        read.first_batch_bytes = local.first_batch_bytes;
-        read.fit(position.max_bytes, budget);
+        read_records(online, position, reader, budget, &mut read)?;
         Ok(read)
     }
 
@@ -465,6 +439,56 @@ impl<D: Disk> ReadContext<'_, D> {
             epoch: partition.leader_epoch,
         })
     }
+}
+
+/// Finds the records that an answer still has room for.
+fn read_records<D: Disk>(
+    online: &mut OnlinePartition<D>,
+    position: &FetchPosition,
+    reader: Reader,
+    budget: &mut Budget,
+    read: &mut PartitionRead<D::File>,
+) -> Result<(), Refusal> {
+    let end = read_end(online, reader);
+    let log = &mut online.log;
+    if position.offset >= end {
+        return Ok(());
+    }
+    let max_bytes = budget.bytes.min(u64::from(position.max_bytes));
+    if max_bytes == 0 && !budget.at_least_one {
+        read.more = true;
+        return Ok(());
+    }
+    let found = log.read(position.offset, end, max_bytes, budget.at_least_one);
+    let local = match found.map_err(|why| Refusal::from(why.error_code()))? {
+        ReadResult::Local(local) => local,
+        ReadResult::Remote => return Err(Refusal::from(ErrorCode::OFFSET_OUT_OF_RANGE)),
+    };
+    read.more = local.more;
+    let Some(region) = local.region else {
+        if local.first_batch_bytes > 0 {
+            // As in `fit`.
+            read.aborted = None;
+        }
+        return Ok(());
+    };
+    if matches!(reader, Reader::Committed(_)) {
+        let aborted = log.aborted_transactions(position.offset, local.end_offset);
+        read.aborted = Some(aborted.iter().map(AbortedTransaction::from).collect());
+    }
+    let FileRegion {
+        file,
+        position: from,
+        len,
+    } = region;
+    read.records = Some(Region {
+        file,
+        position: from,
+        len,
+    });
+    read.first_batch_bytes = local.first_batch_bytes;
+    read.fit(position.max_bytes, budget);
+    Ok(())
 }
 
 /// Exclusive end of what `reader` may read.
