@@ -259,6 +259,18 @@ impl Cluster {
         self.hosts.get_mut(&node).expect("a node").clean = true;
     }
 
+    /// A byte in the middle of a file of a node that is stopped turns, and the node does not know
+    /// that it stopped cleanly.
+    pub(crate) fn rot(&mut self, node: i32, path: &str) {
+        let host = self.hosts.get_mut(&node).expect("a node");
+        let mut files = host.disk.files();
+        let bytes = files.get_mut(std::path::Path::new(path)).expect("a file");
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 1;
+        host.disk = MemDisk::with_files(format!("/data{node}"), &files);
+        host.clean = false;
+    }
+
     pub(crate) fn host(&self, node: i32) -> &Host {
         self.hosts.get(&node).expect("a node")
     }

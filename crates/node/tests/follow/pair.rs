@@ -350,3 +350,36 @@ fn the_old_rule_loses_what_was_acknowledged() {
     }
     assert!(it.has_event(2, "truncate t-0 5 -> 4"));
 }
+
+#[test]
+fn a_damaged_copy_is_copied_again_once_it_is_out_of_the_isr() {
+    let mut it = Cluster::new(2, 1, "");
+    let topic = it.topic("t", 1, &[1, 2], &[]);
+    for _ in 0..10 {
+        it.produce(1, T, batch(&["a", "b", "c", "d"]));
+    }
+    it.advance(1_000);
+    it.stop(2);
+    it.rot(2, "t-0/00000000000000000000.log");
+    it.register(2);
+    it.start(2);
+    it.advance(2_000);
+    let [_, _, end] = it.offsets(2, "t", 0);
+    assert_eq!(
+        end,
+        40,
+        "not cut while it may be elected: {:?}",
+        it.host(2).events
+    );
+    assert!(!it.has_event(2, "truncate t-0"), "{:?}", it.host(2).events);
+    it.change(topic, 0, |it| it.in_sync_replicas.truncate(1));
+    it.publish(&[topic].into());
+    it.advance(2_000);
+    assert!(
+        it.has_event(2, "truncate t-0 40 -> "),
+        "{:?}",
+        it.host(2).events
+    );
+    assert_same(&it, &[1, 2], 1);
+    assert!(!it.has_event(2, "data-loss"), "{:?}", it.host(2).events);
+}

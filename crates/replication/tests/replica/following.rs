@@ -293,3 +293,12 @@ fn without_a_leader_nothing_is_fetched() {
     assert_eq!(it.story.replica.fetch_position(LeaderEpoch::new(1)), None);
     assert_eq!(it.story.replica.high_watermark(), Offset::new(10));
 }
+
+#[test]
+fn a_damaged_copy_is_cut_without_an_alarm() {
+    let mut it = Following::new(&[(1, 0)], 10, 8);
+    it.story.replica.handle_damage_cut(offset(3));
+    let replica = &it.story.replica;
+    let ends = (replica.high_watermark(), replica.log_end_offset());
+    assert_eq!(ends, (offset(3), offset(3)));
+}

@@ -12,21 +12,21 @@ config_keys! {
          can be lost.";
     "unclean.leader.election.interval.ms" Long "300000" [1] Static Low NotYet
         "How often leaderless partitions are looked at where unclean election is on.";
-    "replica.lag.time.max.ms" Long "10000" [1] Static High NotYet
+    "replica.lag.time.max.ms" Long "10000" [1] Static High Works
         "A follower that has not caught up for this long leaves the ISR. Kafka's default is 30000.";
     "num.replica.fetchers" Int "1" [1, 2147483647] ClusterWide High NotYet
         "Fetchers per leader broker.";
-    "replica.fetch.wait.max.ms" Int "500" [0, 2147483647] Static High NotYet
+    "replica.fetch.wait.max.ms" Int "500" [0, 2147483647] Static High Works
         "Longest that a follower's fetch waits for records.";
-    "replica.fetch.min.bytes" Int "1" [0, 2147483647] Static High NotYet
+    "replica.fetch.min.bytes" Int "1" [0, 2147483647] Static High Works
         "A follower's fetch waits until this many bytes are there.";
-    "replica.fetch.max.bytes" Int "1048576" [0, 2147483647] Static Medium NotYet
+    "replica.fetch.max.bytes" Int "1048576" [0, 2147483647] Static Medium Works
         "Most bytes of one partition in a follower's fetch.";
-    "replica.fetch.response.max.bytes" Int "10485760" [0, 2147483647] Static Medium NotYet
+    "replica.fetch.response.max.bytes" Int "10485760" [0, 2147483647] Static Medium Works
         "Most bytes in one answer to a follower.";
-    "replica.fetch.backoff.ms" Int "1000" [0, 2147483647] Static Medium NotYet
+    "replica.fetch.backoff.ms" Int "1000" [0, 2147483647] Static Medium Works
         "Pause after a failed fetch of a partition.";
-    "replica.socket.timeout.ms" Int "30000" [1, 2147483647] Static High NotYet
+    "replica.socket.timeout.ms" Int "30000" [1, 2147483647] Static High Works
         "How long a follower waits for an answer.";
     "replica.socket.receive.buffer.bytes" Int "65536" [-1, 2147483647] Static High NotYet
         "Receive buffer of a follower's socket.";

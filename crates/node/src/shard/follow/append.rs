@@ -148,6 +148,7 @@ impl<D: Disk> Shard<D> {
         let is_usual = matches!(
             error,
             ErrorCode::NOT_LEADER_OR_FOLLOWER
+                | ErrorCode::FENCED_LEADER_EPOCH
                 | ErrorCode::UNKNOWN_LEADER_EPOCH
                 | ErrorCode::UNKNOWN_TOPIC_ID
                 | ErrorCode::UNKNOWN_TOPIC_OR_PARTITION

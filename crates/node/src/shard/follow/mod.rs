@@ -40,6 +40,8 @@ pub(crate) struct FollowState {
     /// The fetches that are on their way.
     asked: BTreeMap<Token, FetcherId>,
     ranges: RangeQuestions,
+    /// Partitions whose copies are damaged, and which do not fetch until they are out of the ISR.
+    damaged: BTreeSet<TopicIdPartition>,
     /// A fetcher may have something to send.
     is_stirred: bool,
     /// Under the old rule: the partitions that have cut to their own high watermark since their
@@ -67,6 +69,7 @@ impl FollowState {
             rests: BTreeSet::new(),
             asked: BTreeMap::new(),
             ranges: RangeQuestions::default(),
+            damaged: BTreeSet::new(),
             is_stirred: false,
             restarted: BTreeSet::new(),
         }
@@ -144,6 +147,7 @@ impl FollowState {
         self.fetchers.clear();
         self.places.clear();
         self.rests.clear();
+        self.damaged.clear();
         self.asked.clear();
         self.ranges = RangeQuestions::default();
     }
@@ -192,6 +196,7 @@ impl<D: Disk> Shard<D> {
                 self.follow.remove(id);
             }
             let Some(leader) = wanted else {
+                self.follow.damaged.remove(&id);
                 return;
             };
             let lane = Lane::Ordinary;
@@ -203,7 +208,17 @@ impl<D: Disk> Shard<D> {
             self.follow.places.insert(id, place);
             self.restart_by_old_rule(now, id, out);
         }
+        if wanted.is_some() {
+            self.mend(now, id, out);
+        }
         self.refresh(now, id);
+    }
+
+    /// The metadata said something about a partition, if only that it left the ISR.
+    pub(crate) fn follow_assigned(&mut self, id: TopicIdPartition) {
+        if self.follow.damaged.contains(&id) {
+            self.partitions.mark_changed(id);
+        }
     }
 
     /// Whom the partition follows now, if it is open and follows anybody.
@@ -224,7 +239,8 @@ impl<D: Disk> Shard<D> {
             return;
         };
         let replica = &online.replica;
-        let (may_fetch, rests_until) = (replica.may_fetch(now.mono), replica.rests_until());
+        let may_fetch = replica.may_fetch(now.mono) && !self.follow.damaged.contains(&id);
+        let rests_until = replica.rests_until();
         self.follow
             .set_rest(id, rests_until.filter(|at| now.mono < *at));
         let home = home_of(online);

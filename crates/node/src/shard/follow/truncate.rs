@@ -17,6 +17,8 @@ pub(super) enum Cause {
     LeaderEnd(Offset),
     /// The rule from before leader epochs.
     OldRule,
+    /// The follower's own copy is damaged from there on.
+    Damage,
 }
 
 impl<D: Disk> Shard<D> {
@@ -45,8 +47,9 @@ impl<D: Disk> Shard<D> {
             }
         };
         self.tell_cut(id, planned, cause, out);
-        self.with_replica(now, id, out, |replica, outputs| {
-            replica.handle_truncated(planned, outputs);
+        self.with_replica(now, id, out, |replica, outputs| match cause {
+            Cause::Damage => replica.handle_damage_cut(planned),
+            _ => replica.handle_truncated(planned, outputs),
         });
         let Some(online) = self.partitions.online_mut(id) else {
             return;
@@ -60,6 +63,25 @@ impl<D: Disk> Shard<D> {
             Err(why) => self.fail_partition(id, &why.to_string(), out),
         }
         self.note_cut(now, id, out);
+    }
+
+    /// Cuts a follower's log where its copy is damaged, so that this is copied again. While the
+    /// metadata have the replica in the ISR it may be elected for what it still holds: then it
+    /// does not fetch, and so leaves the ISR first.
+    pub(super) fn mend(&mut self, now: Now, id: TopicIdPartition, out: &mut Effects<D>) {
+        let online = self.partitions.find(id).and_then(|it| it.online().ok());
+        let damage = online.and_then(|it| it.log.damage().first().copied());
+        let Some(damage) = damage else {
+            self.follow.damaged.remove(&id);
+            return;
+        };
+        let image = self.image.partition(id);
+        if image.is_some_and(|it| it.in_sync_replicas.contains(&self.node_id)) {
+            self.follow.damaged.insert(id);
+            return;
+        }
+        self.follow.damaged.remove(&id);
+        self.cut(now, id, damage.from, Cause::Damage, out);
     }
 
     /// Deletes everything in a follower's log, which then begins at `start`.
@@ -110,6 +132,7 @@ impl<D: Disk> Shard<D> {
             }
             Cause::LeaderEnd(end) => format!("the leader's log ends at {end}"),
             Cause::OldRule => "the high watermark, by the old rule".to_owned(),
+            Cause::Damage => "what is damaged, and all behind it, is copied again".to_owned(),
         };
         let happening = |partition| Happening::Truncated {
             partition,

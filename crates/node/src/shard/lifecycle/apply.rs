@@ -192,6 +192,7 @@ impl<D: Disk> Shard<D> {
             replica.handle_metadata(now, &assignment, outputs);
         });
         self.note_directory(id);
+        self.follow_assigned(id);
         self.after_append(now, id, out);
     }
 
