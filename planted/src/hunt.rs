@@ -4,7 +4,7 @@ use std::panic::{self, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use highwater_sim::{run_seed, scenario};
+use highwater_sim::{run_cluster_seed, run_seed, scenario};
 use highwater_types::{PlantedBug, plant};
 
 /// What the last panic said: its words and its place.
@@ -26,7 +26,8 @@ pub(crate) fn table(only: Option<PlantedBug>, seeds: u64) -> Result<(), String> 
         }
         plant(Some(bug));
         let by_scenario = of_scenario(bug)?;
-        let by_seed = (0..seeds).find_map(|seed| Some((seed, of_seed(seed)?)));
+        let is_of_clusters = bug.scenario().starts_with("replication/");
+        let by_seed = (0..seeds).find_map(|seed| Some((seed, of_seed(seed, is_of_clusters)?)));
         plant(None);
         let (scenario, file) = (verdict(by_scenario.as_ref()), bug.scenario());
         let (seed, words) = match &by_seed {
@@ -45,12 +46,17 @@ pub(crate) fn table(only: Option<PlantedBug>, seeds: u64) -> Result<(), String> 
 }
 
 /// Plays many seeds and names those that find something.
-pub(crate) fn seeds(bug: Option<PlantedBug>, from: u64, to: u64) -> Result<(), String> {
+pub(crate) fn seeds(
+    bug: Option<PlantedBug>,
+    is_of_clusters: bool,
+    from: u64,
+    to: u64,
+) -> Result<(), String> {
     take_down_panics();
     plant(bug);
     let mut found = 0;
     for seed in from..to {
-        if let Some(words) = of_seed(seed) {
+        if let Some(words) = of_seed(seed, is_of_clusters) {
             found += 1;
             println!("seed {seed}: {words}");
         }
@@ -66,9 +72,18 @@ pub(crate) fn seeds(bug: Option<PlantedBug>, from: u64, to: u64) -> Result<(), S
 }
 
 /// Plays one seed and prints its trace.
-pub(crate) fn one_seed(bug: Option<PlantedBug>, seed: u64) -> Result<(), String> {
+pub(crate) fn one_seed(
+    bug: Option<PlantedBug>,
+    is_of_clusters: bool,
+    seed: u64,
+) -> Result<(), String> {
     plant(bug);
-    let report = run_seed(seed, |line| println!("{line}"));
+    let tell = |line: &str| println!("{line}");
+    let report = if is_of_clusters {
+        run_cluster_seed(seed, tell)
+    } else {
+        run_seed(seed, tell)
+    };
     println!("{report:?}");
     Ok(())
 }
@@ -97,8 +112,14 @@ fn of_scenario(bug: PlantedBug) -> Result<Option<String>, String> {
 }
 
 /// What a checker says in a random run.
-fn of_seed(seed: u64) -> Option<String> {
-    let run = panic::catch_unwind(|| run_seed(seed, |_| ()));
+fn of_seed(seed: u64, is_of_clusters: bool) -> Option<String> {
+    let run = panic::catch_unwind(|| {
+        if is_of_clusters {
+            run_cluster_seed(seed, |_| ())
+        } else {
+            run_seed(seed, |_| ())
+        }
+    });
     run.err().map(|_| last_words())
 }
 

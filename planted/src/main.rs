@@ -22,8 +22,8 @@ fn main() -> ExitCode {
     };
     let done = match options.work {
         Work::Table { seeds } => hunt::table(options.bug, seeds),
-        Work::Seeds { from, to } => hunt::seeds(options.bug, from, to),
-        Work::Seed(seed) => hunt::one_seed(options.bug, seed),
+        Work::Seeds { from, to } => hunt::seeds(options.bug, options.is_of_clusters, from, to),
+        Work::Seed(seed) => hunt::one_seed(options.bug, options.is_of_clusters, seed),
         Work::Play(file) => hunt::play(options.bug, &file),
     };
     match done {

@@ -11,8 +11,9 @@ usage: planted [--bug NAME] [WORK]
 
   --up-to N       the table: for each bug, does its scenario find it, and which is the first seed
                   below N that does (without a WORK: 1000)
-  --seeds A..B    plays these seeds and names those that find something
+  --seeds A..B    plays these seeds of one node and names those that find something
   --seed N        plays one and prints its trace
+  --of clusters   before --seeds and --seed: of clusters of three to five brokers
   --play FILE     plays a scenario and prints what would be recorded";
 
 /// The seeds that a bug may take at the most.
@@ -23,6 +24,8 @@ const SEEDS_MAX: u64 = 1000;
 pub(crate) struct Options {
     /// The one bug that is looked at.
     pub(crate) bug: Option<PlantedBug>,
+    /// Seeds are those of clusters.
+    pub(crate) is_of_clusters: bool,
     /// What is done.
     pub(crate) work: Work,
 }
@@ -45,6 +48,7 @@ impl Options {
     pub(crate) fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Self, String> {
         let mut options = Self {
             bug: None,
+            is_of_clusters: false,
             work: Work::Table { seeds: SEEDS_MAX },
         };
         while let Some(argument) = arguments.next() {
@@ -60,6 +64,7 @@ impl Options {
                     let (from, to) = (number(from)?, number(to)?);
                     options.work = Work::Seeds { from, to };
                 }
+                "--of" if value == "clusters" => options.is_of_clusters = true,
                 "--seed" => options.work = Work::Seed(number(&value)?),
                 "--play" => options.work = Work::Play(value.into()),
                 _ => return Err(USAGE.to_owned()),

@@ -36,8 +36,8 @@ use highwater_records::Batch;
 use highwater_types::{Mono, NodeId, Offset, TopicIdPartition, TopicName, TopicPartition};
 
 use self::cluster::{Cluster, CopyChange, Outcome};
-pub(crate) use self::groups::{FetchFloor, JoinFloor};
-use self::groups::{GROUPS_TOPIC, GroupHistory};
+use self::groups::GroupHistory;
+pub(crate) use self::groups::{CoordinatorLife, FetchFloor, GROUPS_TOPIC, JoinFloor};
 use self::history::History;
 use self::marks::BatchMark;
 use self::replicas::LastSeen;
@@ -376,7 +376,8 @@ impl Checker {
         for outcome in self.cluster.take_outcomes() {
             match outcome {
                 Outcome::Committed(id, marks) => self.groups_committed(id, &marks),
-                Outcome::Lost(id, end) => {
+                Outcome::Lost(id, end, count) => {
+                    self.counts.lost_with_power += count;
                     if let Some(partition) = self.cluster.partition(id) {
                         let name = partition.name().clone();
                         self.counts.lost_with_power += self.groups.cut(&name, end, now);

@@ -165,7 +165,9 @@ impl PartitionHistory {
                 it.isr.contains(leader) || it.elr.contains(leader)
             });
             let unclean = self.allows_unclean || known.allows_unclean(self.id);
-            if self.may_lose() || (unclean && !was_eligible) {
+            let last_resort = before.is_some_and(|it| it.isr.is_empty() && it.elr.is_empty())
+                && self.all_holders_ended(holds);
+            if self.may_lose() || last_resort || (unclean && !was_eligible) {
                 self.rebase(partition, holds, verdicts, out);
             } else {
                 let why = format!(
@@ -196,6 +198,14 @@ impl PartitionHistory {
         let copy = self.copies.get_mut(&node).filter(|it| it.counts())?;
         let holds = copy.verify(&self.committed, end);
         (holds < end).then_some(holds)
+    }
+
+    /// Whether nobody holds more than `[.., from)` of the committed log whose process did not end
+    /// since it was in the ISR: all of them stopped uncleanly, and the last leader leads again
+    /// (KIP-966).
+    fn all_holders_ended(&self, from: Offset) -> bool {
+        let mut copies = self.copies.values();
+        copies.all(|copy| copy.ended_since_isr || copy.marks.end().is_none_or(|end| end <= from))
     }
 
     /// I-07: what the leader believes covers what the controller may do.
@@ -244,7 +254,8 @@ impl PartitionHistory {
             "checker: {name} may lose [{end},{before}): {leader} leads in epoch {}",
             known.leader_epoch
         ));
-        out.push(Outcome::Lost(self.id, end));
+        let count = before.raw().abs_diff(end.raw());
+        out.push(Outcome::Lost(self.id, end, count));
     }
 
     /// I-13: who enters the ISR may do so.
@@ -284,6 +295,7 @@ impl PartitionHistory {
         for joined in known.isr.iter().filter(|it| !before.isr.contains(it)) {
             if let Some(copy) = self.copies.get_mut(joined).filter(|it| it.counts()) {
                 copy.disk = DiskState::Whole;
+                copy.ended_since_isr = false;
             }
         }
     }

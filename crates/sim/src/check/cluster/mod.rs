@@ -7,7 +7,8 @@
 //! - I-02 `EpochPrefix`: where two logs have an epoch in common they are the same up to there.
 //! - I-03 `StrongIsr`, I-05 `LeaderCompleteness`, I-06 `CandidateCompleteness`: whoever leads, is in
 //!   the ISR or may lead without loss holds the committed log. Suspended when an unclean election was
-//!   allowed, or as many disks lost records as the minimum ISR has: then the loss is told.
+//!   allowed, as many disks lost records as the minimum ISR has, or all who held them stopped
+//!   uncleanly and the last leader leads again (KIP-966): then the loss is told.
 //! - I-07 `QuorumSuperset`, I-11 `EpochUnique`, I-12 `AcksAll`, I-13 `IsrAdmission`, I-16
 //!   `SafeTruncation`, I-17 and the duplicates of I-25: see [`partition`].
 //! - I-26 `Liveness`: [`settled`].
@@ -36,8 +37,8 @@ use super::verdict::Verdicts;
 pub(super) enum Outcome {
     /// These batches are committed now.
     Committed(TopicIdPartition, Vec<BatchMark>),
-    /// The committed log ends here again: what was above is lost, and may be.
-    Lost(TopicIdPartition, Offset),
+    /// The committed log ends here again: so many records above are lost, and may be.
+    Lost(TopicIdPartition, Offset, u64),
 }
 
 /// Every partition with more than one replica, and the controller.

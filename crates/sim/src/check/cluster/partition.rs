@@ -88,6 +88,7 @@ impl PartitionHistory {
     pub(super) fn process_ended(&mut self, node: NodeId) {
         if let Some(copy) = self.copies.get_mut(&node) {
             copy.runs = false;
+            copy.ended_since_isr = true;
         }
     }
 

@@ -18,6 +18,8 @@ pub(super) struct ReplicaCopy {
     /// Up to here it was compared with the committed log, and is the same.
     pub(super) verified: Offset,
     pub(super) disk: DiskState,
+    /// Whether its process ended since it was last let into the ISR.
+    pub(super) ended_since_isr: bool,
     /// Whether the controller knows that the broker stopped, since its disk may have lost records.
     pub(super) is_registered: bool,
 }

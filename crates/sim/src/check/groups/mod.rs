@@ -14,7 +14,7 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 
 use highwater_protocol::client::group::FetchedOffsets;
-use highwater_types::{ErrorCode, Mono, NodeId, Offset, TopicName, TopicPartition};
+use highwater_types::{ErrorCode, LeaderEpoch, Mono, NodeId, Offset, TopicName, TopicPartition};
 
 use self::log::{GroupLog, GroupRecord, StoredGroup};
 use crate::client::ClientId;
@@ -22,7 +22,7 @@ use crate::world::World;
 use crate::world::clients::{SentCommit, SentOffsetFetch};
 
 /// The topic of the groups' log.
-pub(super) const GROUPS_TOPIC: &str = "__consumer_offsets";
+pub(crate) const GROUPS_TOPIC: &str = "__consumer_offsets";
 
 /// Everything that is remembered of groups.
 #[derive(Debug, Default)]
@@ -58,10 +58,23 @@ pub(crate) struct GroupCounts {
     pub(crate) assignments: u64,
 }
 
+/// A time in which a coordinator forgets nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct CoordinatorLife {
+    /// Its node.
+    pub(crate) node: NodeId,
+    /// The life of the node's process.
+    pub(crate) life: u32,
+    /// The leader epochs of what it leads of the groups' log.
+    pub(crate) leader_epochs: Vec<LeaderEpoch>,
+    /// No other node can have written to the groups' log.
+    pub(crate) is_alone: bool,
+}
+
 /// The generation that a JoinGroup can bring at the least.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct JoinFloor {
-    life: (NodeId, u32),
+    life: CoordinatorLife,
     generation: i32,
 }
 
@@ -140,10 +153,11 @@ impl GroupHistory {
     }
 
     /// What a JoinGroup that leaves now can bring at the least.
-    pub(crate) fn join_floor(&self, group: &str, life: (NodeId, u32)) -> JoinFloor {
+    pub(crate) fn join_floor(&self, group: &str, life: CoordinatorLife) -> JoinFloor {
         let joined = self.joined.get(group).filter(|it| it.life == life);
         let joined = joined.map_or(0, |it| it.generation);
-        let stored = self.logs.values().find_map(|log| {
+        let mut logs = self.logs.values().filter(|_| life.is_alone);
+        let stored = logs.find_map(|log| {
             let stored = log.group(group, log.end())?;
             Some(stored.map_or(0, |it| it.generation))
         });
@@ -156,7 +170,7 @@ impl GroupHistory {
         &mut self,
         group: &str,
         floor: &JoinFloor,
-        joined: ((NodeId, u32), i32),
+        joined: (CoordinatorLife, i32),
     ) {
         let (life, generation) = joined;
         assert!(

@@ -221,17 +221,22 @@ fn i_24_a_generation_that_falls_is_missed() {
     let (mut history, _) = one_member();
     assert_missed(&said(|| group_at(&mut history, 3, 1, &[])), "follows 2");
     let (mut history, _) = one_member();
-    let (one, two) = ((NodeId::new(1), 1), (NodeId::new(1), 2));
-    let floor = history.join_floor(GROUP, one);
+    let [one, two] = [1, 2].map(|life| CoordinatorLife {
+        node: NodeId::new(1),
+        life,
+        leader_epochs: Vec::new(),
+        is_alone: true,
+    });
+    let floor = history.join_floor(GROUP, one.clone());
     assert_eq!(
         floor,
         JoinFloor {
-            life: one,
+            life: one.clone(),
             generation: 2
         }
     );
-    history.was_joined(GROUP, &floor, (one, 4));
-    let floor = history.join_floor(GROUP, one);
+    history.was_joined(GROUP, &floor, (one.clone(), 4));
+    let floor = history.join_floor(GROUP, one.clone());
     // Another life only knows what was recorded.
     history.was_joined(GROUP, &floor, (two, 3));
     let look = || history.was_joined(GROUP, &floor, (one, 3));
