@@ -362,14 +362,14 @@ impl fmt::Display for Happening {
             | Self::Recovering { .. }
             | Self::LogDeleted { .. }
             | Self::Retained { .. } => self.fmt_log(f),
+            Self::Follows { .. } | Self::Truncated { .. } | Self::Restarted { .. } => {
+                self.fmt_follower(f)
+            }
             Self::Appended { .. }
             | Self::ProduceWaits { .. }
             | Self::HighWatermark { .. }
             | Self::Leads { .. }
             | Self::LeadsNoMore { .. }
-            | Self::Follows { .. }
-            | Self::Truncated { .. }
-            | Self::Restarted { .. }
             | Self::IsrProposed { .. }
             | Self::IsrChanged { .. }
             | Self::DataLoss { .. } => self.fmt_replica(f),
@@ -465,6 +465,40 @@ impl Happening {
         }
     }
 
+    fn fmt_follower(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Follows {
+                partition,
+                leader,
+                epoch,
+            } => write!(f, "follow {partition} leader={leader} epoch={epoch}"),
+            Self::Truncated {
+                partition,
+                from,
+                to,
+                own,
+                leader_says,
+            } => {
+                write!(f, "truncate {partition} {from} -> {to}: own epochs")?;
+                for entry in own {
+                    write!(f, " ({}, {})", entry.epoch, entry.start_offset)?;
+                }
+                write!(f, ", {leader_says}")
+            }
+            Self::Restarted {
+                partition,
+                log_start_offset,
+                log_end_offset,
+                start,
+            } => write!(
+                f,
+                "restart {partition} [{log_start_offset},{log_end_offset}) -> {start}: \
+                 the leader's log starts there"
+            ),
+            _ => Ok(()),
+        }
+    }
+
     fn fmt_replica(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Appended {
@@ -503,34 +537,6 @@ impl Happening {
                 epoch,
                 why,
             } => write!(f, "lead-no-more {partition} epoch={epoch}: {why}"),
-            Self::Follows {
-                partition,
-                leader,
-                epoch,
-            } => write!(f, "follow {partition} leader={leader} epoch={epoch}"),
-            Self::Truncated {
-                partition,
-                from,
-                to,
-                own,
-                leader_says,
-            } => {
-                write!(f, "truncate {partition} {from} -> {to}: own epochs")?;
-                for entry in own {
-                    write!(f, " ({}, {})", entry.epoch, entry.start_offset)?;
-                }
-                write!(f, ", {leader_says}")
-            }
-            Self::Restarted {
-                partition,
-                log_start_offset,
-                log_end_offset,
-                start,
-            } => write!(
-                f,
-                "restart {partition} [{log_start_offset},{log_end_offset}) -> {start}: \
-                 the leader's log starts there"
-            ),
             Self::IsrProposed {
                 partition,
                 proposal,

@@ -1,6 +1,6 @@
 use highwater_disk::Disk;
 use highwater_replication::{Output, Replica};
-use highwater_types::{ErrorCode, Now, TopicIdPartition, TopicPartition};
+use highwater_types::{ErrorCode, LeaderEpoch, Now, TopicIdPartition, TopicPartition};
 
 use super::super::{Effects, Shard};
 use super::OnlinePartition;
@@ -51,38 +51,17 @@ impl<D: Disk> Shard<D> {
                 };
                 self.partition_changed(id, Level::Trace, happening, out);
             }
-            Output::LeadsNoMore { epoch } => {
-                self.groups_lead_no_more(id);
-                let error = ErrorCode::NOT_LEADER_OR_FOLLOWER;
-                let failed = self.end_waiting_appends(id, error, out);
-                // Usual at every stop; worth a line only when somebody was let down.
-                let level = if failed > 0 {
-                    Level::Info
-                } else {
-                    Level::Trace
-                };
-                let why = "the metadata no longer names this broker";
-                let happening = |partition| Happening::LeadsNoMore {
-                    partition,
-                    epoch,
-                    why,
-                };
-                self.partition_changed(id, level, happening, out);
-            }
-            Output::Follows {
-                leader: None,
-                epoch: _,
-            } => self.partitions.mark_changed(id),
-            Output::Follows {
-                leader: Some(leader),
-                epoch,
-            } => {
-                let happening = |partition| Happening::Follows {
-                    partition,
-                    leader,
-                    epoch,
-                };
-                self.partition_changed(id, Level::Trace, happening, out);
+            Output::LeadsNoMore { epoch } => self.lead_no_more(id, epoch, out),
+            Output::Follows { leader, epoch } => {
+                self.partitions.mark_changed(id);
+                if let Some(leader) = leader {
+                    let happening = |partition| Happening::Follows {
+                        partition,
+                        leader,
+                        epoch,
+                    };
+                    self.journal_of(id, Level::Trace, happening, out);
+                }
             }
             Output::HighWatermark { from, to } => {
                 self.checkpoints.note_high_watermark();
@@ -114,6 +93,25 @@ impl<D: Disk> Shard<D> {
                 self.partition_changed(id, Level::Error, happening, out);
             }
         }
+    }
+
+    fn lead_no_more(&mut self, id: TopicIdPartition, epoch: LeaderEpoch, out: &mut Effects<D>) {
+        self.groups_lead_no_more(id);
+        let error = ErrorCode::NOT_LEADER_OR_FOLLOWER;
+        let failed = self.end_waiting_appends(id, error, out);
+        // Usual at every stop; worth a line only when somebody was let down.
+        let level = if failed > 0 {
+            Level::Info
+        } else {
+            Level::Trace
+        };
+        let why = "the metadata no longer names this broker";
+        let happening = |partition| Happening::LeadsNoMore {
+            partition,
+            epoch,
+            why,
+        };
+        self.partition_changed(id, level, happening, out);
     }
 
     /// Marks a partition as changed and tells the journal why.
