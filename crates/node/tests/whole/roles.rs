@@ -4,7 +4,7 @@ use highwater_protocol::messages::ApiVersionsRequest;
 use highwater_protocol::{ApiKey, ListenerKind, Response};
 use highwater_types::NodeId;
 
-use crate::cluster::{Cluster, Role, the_partition};
+use crate::cluster::{Cluster, Role, node_config, the_partition};
 use crate::host::file;
 
 const APART: [(i32, Role, &str); 3] = [
@@ -79,6 +79,29 @@ fn brokers_that_start_before_their_controller_find_it() {
     let complaints = cluster.host(1).events.iter();
     let complaints = complaints.filter(|it| it.contains("cannot be followed"));
     assert_eq!(complaints.count(), 1);
+}
+
+#[test]
+fn a_controller_that_moved_is_found_although_the_metadata_name_its_old_address() {
+    let mut cluster = Cluster::serving(&[(1, Role::Combined, ""), (2, Role::Broker, "")]);
+    cluster.settle(1);
+    cluster.stop(2);
+    cluster.stop(1);
+    let moved = "listeners=CLIENT://127.0.0.1:9001,CONTROLLER://127.0.0.1:9193\n";
+    let told = "controller.quorum.bootstrap.servers=127.0.0.1:9193\n";
+    let mut configure = |id, role, extra| {
+        let member = cluster.members.get_mut(&id).expect("there");
+        member.config = node_config(id, role, extra);
+    };
+    configure(1, Role::Combined, moved);
+    configure(2, Role::Broker, told);
+    cluster.start(1);
+    cluster.run_until("it serves", |cluster| cluster.host(1).control.is_serving());
+    let before = cluster.now.mono;
+    cluster.start(2);
+    cluster.run_until("it serves", |cluster| cluster.host(2).control.is_serving());
+    let took = cluster.now.mono.since(before).as_u64();
+    assert!(took < 500, "{took} ms");
 }
 
 #[test]
@@ -158,6 +181,6 @@ fn a_broker_in_another_cluster_is_not_taken_in() {
     cluster.start(2);
     cluster.run_until("it gave up", |cluster| cluster.host(2).stopped);
     let told = cluster.host(2).events.join("\n");
-    assert!(told.contains("INCONSISTENT_CLUSTER_ID"), "{told}");
+    assert!(told.contains("is that of another cluster"), "{told}");
     assert_eq!(cluster.host(1).control.image().brokers.len(), 1);
 }

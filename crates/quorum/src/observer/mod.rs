@@ -139,11 +139,13 @@ impl ObserverState {
     }
 
     /// Where the next fetch goes: to the leader, or, while that is not known or has not answered
-    /// for the fetch timeout, to the controllers of the config in turn. `None` when there is no
-    /// address at all.
+    /// for the fetch timeout, to the controllers of the config in turn. A leader that fails once
+    /// may have moved, so they are asked with every second try. `None` when there is no address at
+    /// all.
     pub fn target(&mut self, now: Mono) -> Option<FetchTarget> {
         let is_silent = now.since(self.heard) >= self.fetch_timeout && self.failures > 0;
-        let leader = self.leader.as_ref().filter(|_| !is_silent);
+        let is_turn = self.failures.is_multiple_of(2) && !is_silent;
+        let leader = self.leader.as_ref().filter(|_| is_turn);
         if let Some(Leader {
             id,
             address: Some(address),
@@ -154,11 +156,11 @@ impl ObserverState {
                 address: address.clone(),
             });
         }
-        let known = self.bootstrap.iter().chain(self.voters.values());
+        let mut known = self.bootstrap.iter().chain(self.voters.values());
         let count = self.bootstrap.len() + self.voters.len();
         let at = self.next_bootstrap.checked_rem(count)?;
         self.next_bootstrap = at + 1;
-        let address = known.cloned().nth(at)?;
+        let address = known.nth(at).cloned()?;
         Some(FetchTarget { id: None, address })
     }
 

@@ -139,10 +139,13 @@ fn a_leader_that_is_silent_for_the_fetch_timeout_is_looked_for() {
         0,
     );
     judge(&mut it, &answer(ErrorCode::NONE, 1, Some((7, 9))), &[], 0);
-    it.handle_failed();
     let later = |millis| NOW.plus(Millis::new(millis));
+    assert_eq!(target(&mut it, later(2000)), (Some(7), 9));
+    it.handle_failed();
+    assert_eq!(target(&mut it, later(10)), (None, 2));
+    it.handle_failed();
     assert_eq!(target(&mut it, later(1999)), (Some(7), 9));
-    assert_eq!(target(&mut it, later(2000)), (None, 2));
+    assert_eq!(target(&mut it, later(2000)), (None, 1));
     // It answers where it was all the time.
     judge(&mut it, &answer(ErrorCode::NONE, 1, Some((7, 9))), &[], 0);
     assert_eq!(target(&mut it, NOW), (Some(7), 9));
