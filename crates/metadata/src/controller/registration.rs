@@ -72,8 +72,8 @@ impl Controller {
         }
         let stopped = self.how_it_stopped(image, request);
         let mut records = self.partition_changes(image, &stopped);
-        let before = i64::try_from(records.len()).expect("fewer records than offsets");
-        let epoch = BrokerEpoch::new(next.plus(before).raw());
+        // Kafka's controllers take the first offset of the decision, whatever the record there.
+        let epoch = BrokerEpoch::new(next.raw());
         records.push(record(request, epoch, true, false).into());
         Ok(Decision {
             records,
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_broker_gets_the_offset_of_its_record_as_epoch() {
+    fn a_new_broker_gets_the_offset_of_its_registration_as_epoch() {
         let mut cluster = Cluster::new(0);
         let epoch = cluster.register(&cluster.registration(1));
         let broker = cluster.image().broker(NodeId::new(1)).expect("registered");

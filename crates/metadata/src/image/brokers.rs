@@ -29,7 +29,7 @@ pub struct FeatureRange {
 pub struct BrokerImage {
     /// Its node id.
     pub id: NodeId,
-    /// The offset of its registration record.
+    /// The offset of its registration: of the first record that was decided with it.
     pub epoch: BrokerEpoch,
     /// One life of its process.
     pub incarnation: Uuid,
