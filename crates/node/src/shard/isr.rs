@@ -13,8 +13,8 @@ use highwater_protocol::messages::alter_partition_request::{
 use highwater_protocol::messages::alter_partition_response;
 use highwater_replication::{CommittedIsr, EligibleBrokers, IsrAnswer, IsrProposal, Replica};
 use highwater_types::{
-    ErrorCode, LeaderEpoch, Millis, Mono, Now, PartitionEpoch, PartitionIndex, TopicId,
-    TopicIdPartition,
+    BrokerEpoch, ErrorCode, LeaderEpoch, Millis, Mono, NodeId, Now, PartitionEpoch, PartitionIndex,
+    TopicId, TopicIdPartition,
 };
 
 use super::{Effects, Shard};
@@ -41,11 +41,16 @@ pub(crate) struct IsrState {
     put_off: bool,
     /// What is to be asked for; at most one change a partition.
     to_ask: BTreeMap<TopicIdPartition, IsrProposal>,
+    /// The change of each partition that the journal was told last, until it is made.
+    told: BTreeMap<TopicIdPartition, Change>,
     /// The request that is with the controller: one at a time, as in Kafka.
     asked: Option<Asked>,
     /// Nothing is asked before it: the last request failed.
     ask_after: Option<Mono>,
 }
+
+/// Leader epoch and partition epoch that a change starts from, and the ISR that it asks for.
+type Change = (LeaderEpoch, PartitionEpoch, Vec<(NodeId, BrokerEpoch)>);
 
 #[derive(Debug)]
 struct Asked {
@@ -104,11 +109,17 @@ impl<D: Disk> Shard<D> {
         proposal: IsrProposal,
         out: &mut Effects<D>,
     ) {
+        // Told once: while nobody answers it is asked for over and over.
+        let wanted = proposal.in_sync_replicas.clone();
+        let change = (proposal.leader_epoch, proposal.partition_epoch, wanted);
+        let is_news = self.isr.told.get(&id) != Some(&change);
+        let level = if is_news { Level::Info } else { Level::Trace };
         let happening = |partition| Happening::IsrProposed {
             partition,
             proposal: Box::new(proposal.clone()),
         };
-        self.journal_of(id, Level::Info, happening, out);
+        self.journal_of(id, level, happening, out);
+        self.isr.told.insert(id, change);
         self.isr.to_ask.insert(id, proposal);
     }
 
@@ -185,6 +196,8 @@ impl<D: Disk> Shard<D> {
             let result = results.remove(&id).unwrap_or(unknown);
             if result.is_err() {
                 self.isr.ask_after = Some(now.mono.plus(RETRY));
+            } else {
+                self.isr.told.remove(&id);
             }
             let answer = IsrAnswer {
                 leader_epoch,

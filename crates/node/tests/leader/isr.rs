@@ -344,3 +344,22 @@ fn all_that_lag_leave_in_one_change_and_partitions_share_a_request() {
     assert!(partitions.iter().all(|it| alone(&it.new_isr_with_epochs)));
     assert!(!cluster.asks());
 }
+
+/// A controller that does not answer for long is asked over and over; people are told once.
+#[test]
+fn a_change_that_nobody_answers_is_told_once() {
+    let mut cluster = Cluster::new(1, 1, &[1, 2], &[1, 2]);
+    cluster.append(0);
+    cluster.world.advance(3_000);
+    let first = cluster.asked();
+    cluster.tell(&first, Err(PeerError::Disconnected));
+    for _ in 0..20 {
+        cluster.world.advance(50);
+        let again = cluster.asked();
+        assert_eq!(again.request, first.request);
+        cluster.tell(&again, Err(PeerError::Disconnected));
+    }
+    let loud = cluster.world.loud.iter();
+    let told = loud.filter(|line| line.starts_with("isr-wanted t-0 1: "));
+    assert_eq!(told.count(), 1, "{:?}", cluster.world.loud);
+}

@@ -26,8 +26,8 @@ use highwater_metadata::image::{
 };
 use highwater_node::{
     Caller, Changed, ConnId, ConnOutput, Connection, Effect, FoundLog, FoundTopic, ImageUpdate,
-    Input, Job, LogDirNumber, Machine as _, MachineId, Part, PeerError, Piece, Shard, ShardDir,
-    ShardParams, Token, Work, owner_shard, run_job,
+    Input, Job, Level, LogDirNumber, Machine as _, MachineId, Part, PeerError, Piece, Shard,
+    ShardDir, ShardParams, Token, Work, owner_shard, run_job,
 };
 use highwater_protocol::messages::produce_request::{PartitionProduceData, TopicProduceData};
 use highwater_protocol::messages::produce_response::PartitionProduceResponse;
@@ -68,6 +68,8 @@ pub struct World {
     next_correlation_id: i32,
     /// Journal lines, and what was told to control.
     pub events: Vec<String>,
+    /// Those of them that people are told.
+    pub loud: Vec<String>,
     pub stopped: BTreeSet<u16>,
     /// What shards sent to the controller, and nobody has answered.
     pub sent: Vec<(u16, Token, OutRequest)>,
@@ -134,6 +136,7 @@ impl World {
             next_conn: 0,
             next_correlation_id: 0,
             events: Vec::new(),
+            loud: Vec::new(),
             stopped: BTreeSet::new(),
             sent: Vec::new(),
             clean: false,
@@ -505,7 +508,13 @@ impl World {
                     self.step(number, Input::JobDone { token, result });
                 }
             }
-            Effect::Event(entry) => self.events.push(entry.to_string()),
+            Effect::Event(entry) => {
+                let line = entry.to_string();
+                if entry.level > Level::Trace {
+                    self.loud.push(line.clone());
+                }
+                self.events.push(line);
+            }
             Effect::Stopped => drop(self.stopped.insert(number)),
             Effect::Send { token, request, .. } => self.sent.push((number, token, request)),
             Effect::Serving(_) => {}
