@@ -7,7 +7,9 @@ use highwater_metadata::MetadataImage;
 use highwater_metadata::image::PartitionImage;
 use highwater_node::shard::partition::OnlinePartition;
 use highwater_protocol::ListenerKind;
-use highwater_types::{NodeId, Offset, TopicId, TopicIdPartition, TopicName, TopicPartition, Uuid};
+use highwater_types::{
+    LeaderEpoch, NodeId, Offset, TopicId, TopicIdPartition, TopicName, TopicPartition, Uuid,
+};
 
 use super::World;
 
@@ -116,6 +118,17 @@ impl World {
             replica.is_leader().then_some((replica.leader_epoch(), id))
         });
         leaders.max().map(|(_, id)| id)
+    }
+
+    /// The leader epochs of what a running node leads of a topic.
+    pub(crate) fn leader_epochs_of(&self, id: NodeId, topic: &str) -> Vec<LeaderEpoch> {
+        let process = self.process(id);
+        let shards = process.into_iter().flat_map(|it| &it.shards);
+        let partitions = shards.flat_map(|shard| shard.partitions().iter());
+        let partitions = partitions.filter(|it| it.name().topic.as_str() == topic);
+        let replicas = partitions.filter_map(|it| Some(it.online().ok()?.replica()));
+        let led = replicas.filter(|it| it.is_leader());
+        led.map(|it| it.leader_epoch()).collect()
     }
 
     /// How far a replica of a running node is.

@@ -19,11 +19,13 @@ mod perform;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use bytes::Bytes;
 use highwater_disk::{Blocking, MemDisk};
 use highwater_node::{
     ConnId, FormatOptions, FormatVoters, Input, Job, MachineId, NodeConfig, Token, boot, format,
     run_job,
 };
+use highwater_protocol::ListenerKind;
 use highwater_types::{Millis, Mono, NodeId, Now, TopicName, WallMs};
 
 use self::clients::SimClient;
@@ -120,6 +122,12 @@ enum Event {
     Connect { link: LinkRef, gives_up: Mono },
     /// The deadline of a request to another node.
     LinkTime { link: LinkRef },
+    /// A second copy of a request between nodes arrives, on a connection of its own.
+    LateCopy {
+        node: NodeId,
+        listener: ListenerKind,
+        frame: Bytes,
+    },
     /// A client looks at what to do next.
     Client(ClientId),
 }
@@ -135,7 +143,7 @@ impl Event {
             | Self::LoopbackDeadline { node, life, .. }
             | Self::Unmuted { node, life, .. } => Some((*node, *life)),
             Self::Connect { link, .. } | Self::LinkTime { link } => Some((link.node, link.life)),
-            Self::Arrive { .. } | Self::Client(_) => None,
+            Self::Arrive { .. } | Self::LateCopy { .. } | Self::Client(_) => None,
         }
     }
 }
@@ -165,6 +173,8 @@ pub(crate) struct World {
     postponed: BTreeMap<NodeId, Vec<Event>>,
     /// When a process ends and starts by itself.
     pub(crate) reload_at: Option<ReloadAt>,
+    /// Of a thousand requests between nodes so many arrive twice.
+    pub(crate) late_copies: u64,
     /// Events so far.
     pub(crate) steps: u64,
 }
@@ -189,6 +199,7 @@ impl World {
             next_link: 1,
             postponed: BTreeMap::new(),
             reload_at: None,
+            late_copies: 0,
             steps: 0,
         }
     }
@@ -370,6 +381,11 @@ impl World {
             } => self.arrives(conn, towards, packet),
             Event::Connect { link, gives_up } => self.connects(link, gives_up),
             Event::LinkTime { link } => self.link_time(link),
+            Event::LateCopy {
+                node,
+                listener,
+                frame,
+            } => self.late_copy_arrives(node, listener, frame),
             Event::Client(client) => self.client_turn(client),
         }
     }

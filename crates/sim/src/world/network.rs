@@ -93,6 +93,9 @@ impl Wire {
     }
 }
 
+/// The second copy of a request comes so late at the most: 20 s.
+const LATE_COPY_MICROS: u64 = 20_000_000;
+
 impl World {
     /// Connects a client to a node; the node's shards get connections in turn.
     pub(crate) fn connect(&mut self, client: ClientId, node: NodeId) -> Option<ConnId> {
@@ -169,8 +172,37 @@ impl World {
         self.carry(conn, Towards::Node, Packet::Request(frame));
     }
 
+    /// Lets a copy of a request arrive once more, if chance wants it.
+    fn copy_by_chance(&mut self, conn: ConnId, packet: &Packet) {
+        if self.late_copies == 0 || self.random.below(1000) >= self.late_copies {
+            return;
+        }
+        let Some(wire) = self.wires.get(&conn) else {
+            return;
+        };
+        let (Peer::Node(_), Packet::Request(frame)) = (wire.peer, packet) else {
+            return;
+        };
+        let (node, listener, frame) = (wire.node, wire.listener, frame.clone());
+        let at = self.after((0, LATE_COPY_MICROS));
+        let event = Event::LateCopy {
+            node,
+            listener,
+            frame,
+        };
+        self.events.push(at, event);
+    }
+
+    /// The second copy of a request arrives: nobody waits for its answer.
+    pub(super) fn late_copy_arrives(&mut self, node: NodeId, listener: ListenerKind, frame: Bytes) {
+        if let Some(copy) = self.accept(node, listener, Peer::Nobody) {
+            self.received(copy, Towards::Node, Packet::Request(frame));
+        }
+    }
+
     /// Puts a packet on its way, behind those that left before it.
     pub(super) fn carry(&mut self, conn: ConnId, towards: Towards, packet: Packet) {
+        self.copy_by_chance(conn, &packet);
         let at = self.after(self.delays.network);
         let Some(wire) = self.wires.get_mut(&conn) else {
             return;

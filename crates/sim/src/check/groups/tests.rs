@@ -9,7 +9,7 @@ use highwater_protocol::client::group::{
 };
 use highwater_types::{ErrorCode, LeaderEpoch, Mono, NodeId, Offset, TopicName, TopicPartition};
 
-use super::{GroupHistory, JoinFloor};
+use super::{CoordinatorLife, GroupHistory, JoinFloor};
 use crate::client::ClientId;
 use crate::scenario::world_after;
 use crate::world::World;

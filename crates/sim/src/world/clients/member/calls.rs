@@ -7,6 +7,7 @@ use highwater_types::{ErrorCode, Millis, Mono, NodeId};
 use super::super::World;
 use super::super::requests::Purpose;
 use super::hand_of;
+use crate::check::{CoordinatorLife, GROUPS_TOPIC};
 use crate::client::ClientId;
 
 /// The versions that a member speaks.
@@ -162,10 +163,16 @@ impl World {
         });
     }
 
-    /// Names the life of the node that a member talks to.
-    fn coordinators_life(&self, id: ClientId) -> (NodeId, u32) {
+    /// Names the life of the coordinator that a member talks to: it forgets what it did not record
+    /// when its process ends, and when another leader takes over from it.
+    fn coordinators_life(&self, id: ClientId) -> CoordinatorLife {
         let node = self.clients.get(&id).expect("a client of this world").node;
-        (node, self.node(node).life)
+        CoordinatorLife {
+            node,
+            life: self.node(node).life,
+            is_alone: self.brokers().len() == 1,
+            leader_epochs: self.leader_epochs_of(node, GROUPS_TOPIC),
+        }
     }
 }
 
