@@ -195,8 +195,8 @@ impl Cluster {
         };
         self.queue.retain(is_there);
         self.on_hold.retain(is_there);
-        self.links.retain(|key, _| key.0 != node);
-        let broken = self.links.keys().filter(|key| key.2.id.raw() == node);
+        let is_of = |key: &&LinkKey| key.0 == node || key.2.id.raw() == node;
+        let broken = self.links.keys().filter(is_of);
         let broken: Vec<LinkKey> = broken.cloned().collect();
         for key in broken {
             self.break_link(&key);

@@ -1,5 +1,11 @@
 //! Many partitions, and many bytes.
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+use highwater_protocol::Response;
+
 use crate::cluster::Cluster;
 use crate::pair::assert_same;
 use crate::support::batch;
@@ -43,6 +49,20 @@ fn no_partition_starves_when_answers_are_full() {
             it.produce(1, ("t", number), batch(&[&value]));
         }
     }
+    // Which partitions each answer had records of.
+    let served = Rc::new(RefCell::new(Vec::new()));
+    let answers = Rc::clone(&served);
+    it.tamper = Some(Box::new(move |response| {
+        let Response::Fetch(fetch) = response else {
+            return;
+        };
+        let rows = fetch.responses.iter().flat_map(|it| &it.partitions);
+        let rows = rows.filter(|row| row.records.as_ref().is_some_and(|it| !it.is_empty()));
+        let rows: Vec<i32> = rows.map(|row| row.partition_index).collect();
+        if !rows.is_empty() {
+            answers.borrow_mut().push(rows);
+        }
+    }));
     let mut ends = Vec::new();
     it.release(2, 1);
     it.advance(1);
@@ -50,6 +70,8 @@ fn no_partition_starves_when_answers_are_full() {
         ends.push(it.offsets(2, "t", number)[2]);
     }
     assert_eq!(ends, [10; 10]);
+    let first: BTreeSet<i32> = served.borrow().iter().take(4).flatten().copied().collect();
+    assert_eq!(first.len(), 10, "each in its turn: {:?}", served.borrow());
     // Also when each request is full, for the leader keeps no session.
     it.reset(2, 1);
     it.advance(2_000);

@@ -102,7 +102,10 @@ fn happen(it: &mut Cluster, topic: highwater_types::TopicId, event: Event) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(60))]
+    #![proptest_config(ProptestConfig {
+        failure_persistence: None,
+        ..ProptestConfig::with_cases(60)
+    })]
 
     #[test]
     fn i_26_logs_are_the_same_in_the_end(
