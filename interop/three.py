@@ -388,17 +388,21 @@ def c_46(brokers, _folder):
             heartbeat = member.finish_heartbeat()
             after = time.monotonic() - start - took
             codes.append((code, heartbeat, round(took, 1), round(after, 1)))
-            if code not in (NONE, *RETRIABLE) or heartbeat != NONE:
+            passing = (NONE, *RETRIABLE)
+            # Apache Kafka's heartbeat waits behind the commit, and is refused as it is.
+            if code not in passing or heartbeat not in passing:
                 raise RuntimeError(f"commit, heartbeat and their seconds: {codes}")
-            if took > OFFSETS_COMMIT_TIMEOUT + 1 or after > 1:
+            if max(took, after) > OFFSETS_COMMIT_TIMEOUT + 1:
                 raise RuntimeError(f"too late: {codes}")
         print(f"        commit, heartbeat, seconds: {codes}", flush=True)
     finally:
         brokers.do("resume", *others)
     brokers.wait_for_all()
     member.start_commit(9)
-    if (code := member.finish_commit()) not in (NONE, *MOVING):
-        raise RuntimeError(f"a commit after it: error {code}, the member is lost")
+    member.start_heartbeat()
+    codes = (member.finish_commit(), member.finish_heartbeat())
+    if codes != (NONE, NONE):
+        raise RuntimeError(f"commit and heartbeat after it: {codes}, the member is lost")
 
 
 def c_47_c_51(brokers, _folder):
@@ -495,7 +499,6 @@ def main():
             except Exception as why:  # noqa: BLE001 (whatever it is, the case failed)
                 results.append(False)
                 print(f"FAILED  {name}: {why}", flush=True)
-                break
     print(f"{results.count(True)} passed, {results.count(False)} failed", flush=True)
     return 0 if all(results) else 1
 

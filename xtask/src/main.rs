@@ -1,9 +1,10 @@
-//! The project's own tools: `cargo xtask codegen | tidy | verify | planted | interop |
-//! torture | bench`.
+//! The project's own tools: `cargo xtask codegen | docs | tidy | verify | planted |
+//! interop | torture | bench`.
 
 mod bench;
 mod cluster;
 mod codegen;
+mod docs;
 mod interop;
 mod planted;
 mod tidy;
@@ -17,11 +18,12 @@ const HELP: &str = "\
 usage: cargo xtask COMMAND
 
   codegen [--check]   write the generated messages (or only say whether they are fresh)
+  docs [--check]      copy traces of scenarios into docs/ (or only say whether they are fresh)
   tidy                check the tree: sizes, crate arrows, banned names, words, freshness
   verify              fmt, clippy with warnings as errors, docs, tidy; changes nothing
   planted [OPTION]... bugs planted in the cores, one by one: the simulator finds each
   interop [SUITE]...  stock clients and Apache Kafka's tools against real nodes:
-                      kcat, java, directory, differences, librdkafka (all without a name)
+                      kcat, java, directory, differences, librdkafka, three (all without a name)
   torture [OPTION]... three brokers killed, stopped and cut off while clients write
   bench [OPTION]...   ours, the floor programs and Apache Kafka in one run";
 
@@ -35,6 +37,7 @@ fn main() -> ExitCode {
         "bench" => bench::run(rest),
         "floor" => bench::floor::run(rest),
         "codegen" => codegen::run(rest),
+        "docs" => docs::run(rest),
         "tidy" => tidy::run(),
         "verify" => verify::run(),
         "planted" => planted::run(rest),

@@ -8,7 +8,7 @@ mod text;
 
 use anyhow::{Result, bail};
 
-use crate::{codegen, tree};
+use crate::{codegen, docs, tree};
 
 /// What a check found: place and fault in one line.
 type Finding = String;
@@ -38,6 +38,9 @@ fn findings() -> Result<Vec<Finding>> {
     modules::check(&files, &mut findings);
     arrows::check(&files, &mut findings)?;
     if let Err(stale) = codegen::run(&["--check".to_owned()]) {
+        findings.push(format!("{stale:#}"));
+    }
+    if let Err(stale) = docs::run(&["--check".to_owned()]) {
         findings.push(format!("{stale:#}"));
     }
     Ok(findings)

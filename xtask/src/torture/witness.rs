@@ -90,10 +90,10 @@ impl Witness {
             name: format!("the witness of {topic}"),
             program: tools.python.as_os_str(),
             arguments: &arguments,
-            log: &home.join(format!("{topic}.witness.log")),
+            log: &home.join(format!("{topic}.librdkafka.log")),
             is_piped: true,
         };
-        let told = home.join(format!("{topic}.told"));
+        let told = home.join(format!("{topic}.librdkafka.told"));
         Self::start(&start, partitions, &told, Account::take)
     }
 
