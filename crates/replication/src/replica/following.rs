@@ -199,8 +199,8 @@ impl Replica {
         (start > self.ends.log_start_offset).then_some(start)
     }
 
-    /// The follower's copy is damaged from `log_end_offset` on, and about to be cut there and copied
-    /// again. Nothing is lost by it that was not lost before.
+    /// The follower's copy is damaged from `log_end_offset` on, and about to be cut there and
+    /// copied again. Nothing is lost by it that was not lost before.
     pub fn handle_damage_cut(&mut self, log_end_offset: Offset) {
         self.high_watermark = self.high_watermark.min(log_end_offset);
         self.ends.log_start_offset = self.ends.log_start_offset.min(log_end_offset);
