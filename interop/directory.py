@@ -3,11 +3,14 @@
 Apache Kafka makes and fills a directory and stops; highwater opens it, must serve the same records
 and offsets, and writes; Apache Kafka opens that after a clean stop and again after a kill -9 of
 highwater, must see everything, and runs a transaction on top. Then the same with a directory that
-highwater made. Prints a line a case and 'N passed, N failed' at the end.
+highwater made; and with a directory that Apache Kafka left when it stopped, with all kinds of topics,
+which highwater must serve as Apache Kafka does. Prints a line a case and 'N passed, N failed' at the
+end.
 """
 
 import argparse
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -509,11 +512,68 @@ class Exchange:
         yield "both dump every file alike, after highwater", self.dumped
 
 
+class Left(Exchange):
+    """A directory that Apache Kafka left, with topics of all kinds."""
+
+    def __init__(self, directory, fixture):
+        super().__init__(directory)
+        self.fixture = fixture
+        # The node is its own only voter, at the address that the metadata name; nothing is compacted
+        # while it is looked at.
+        self.settings = "log.cleaner.enable=false\n"
+
+    def lay(self):
+        """The directory as it was left."""
+        shutil.rmtree(self.directory.data, ignore_errors=True)
+        shutil.copytree(self.fixture, self.directory.data)
+
+    def kafka_serves(self):
+        """What Apache Kafka shows of it."""
+        with open(self.directory.config, "a", encoding="ascii") as out:
+            out.write(self.settings)
+        self.lay()
+        self.served_by(self.directory.kafka, Server.stop, lambda: self.remember(0))
+        if len({name for name, *_ in self.known}) < 10:
+            raise RuntimeError("the directory has few topics")
+
+    def highwater_serves(self):
+        """Highwater shows the same of it as it was left, and writes."""
+
+        def work():
+            same(self.known, state(self.bootstrap))
+            admin = AdminClient({"bootstrap.servers": self.bootstrap})
+            admin.create_topics([NewTopic("made", 2, 1)])["made"].result(30)
+            more = producer(self.bootstrap)
+            for topic in ("made", "plain", "codecs", "headers", "empty"):
+                more.produce(topic, "of highwater", partition=0)
+            if more.flush(30):
+                raise RuntimeError("not delivered")
+            self.remember(4)
+
+        self.lay()
+        self.served_by(self.directory.highwater, Server.stop, work)
+
+    def kafka_serves_again(self):
+        """Apache Kafka shows all of that."""
+        work = lambda: same(self.known, state(self.bootstrap))
+        self.served_by(self.directory.kafka, Server.stop, work)
+
+    def steps(self):
+        """Names and steps."""
+        yield "Apache Kafka serves the directory of the fixtures", self.kafka_serves
+        yield (
+            "highwater serves it as one node, every topic as Apache Kafka does, and writes",
+            self.highwater_serves,
+        )
+        yield "Apache Kafka serves what highwater left of it", self.kafka_serves_again
+
+
 def main():
     """Runs all cases."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--binary", required=True)
     parser.add_argument("--kafka-libs", required=True)
+    parser.add_argument("--fixture", help="a log directory of Apache Kafka, from the fixtures")
     parser.add_argument("--keep", help="a folder to work in, which stays")
     options = parser.parse_args()
     results = []
@@ -523,6 +583,11 @@ def main():
             os.makedirs(home)
             directory = Directory(home, options.binary, options.kafka_libs)
             results += run(way(Exchange(directory)))
+        if options.fixture:
+            home = os.path.join(options.keep or folder, "left")
+            os.makedirs(home)
+            directory = Directory(home, options.binary, options.kafka_libs)
+            results += run(Left(directory, options.fixture).steps())
     print(f"{results.count(True)} passed, {results.count(False)} failed")
     return 0 if all(results) else 1
 

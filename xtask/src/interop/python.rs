@@ -58,9 +58,38 @@ pub(super) fn old_confluent(binary: &Path, tools: &Tools, report: &mut Report) {
     suite("old_confluent.py", &arguments, tools, report);
 }
 
-/// A data directory that goes back and forth between Apache Kafka and highwater.
+/// A data directory that goes back and forth between Apache Kafka and highwater, and one that Apache
+/// Kafka wrote long ago.
 pub(super) fn directory(binary: &Path, tools: &Tools, report: &mut Report) {
-    with_kafka("directory.py", binary, tools, report);
+    let fixture = match unpack("one-node-clean") {
+        Ok(fixture) => fixture,
+        Err(why) => return report.case("directory.py: a fixture", Err(why)),
+    };
+    let arguments = [
+        "--binary".as_ref(),
+        binary.as_os_str(),
+        "--kafka-libs".as_ref(),
+        tools.kafka_libs.as_os_str(),
+        "--fixture".as_ref(),
+        fixture.path().as_os_str(),
+    ];
+    suite("directory.py", &arguments, tools, report);
+}
+
+/// The log directory of a set of fixtures.
+fn unpack(set: &str) -> Result<tempfile::TempDir> {
+    let folder = tempfile::tempdir()?;
+    for (path, bytes) in highwater_fixtures::kafka_data(set) {
+        let Ok(path) = path.strip_prefix("data") else {
+            continue;
+        };
+        let path = folder.path().join(path);
+        if let Some(parent) = path.parent() {
+            std::fs::create_dir_all(parent)?;
+        }
+        std::fs::write(path, bytes)?;
+    }
+    Ok(folder)
 }
 
 /// The same bytes to Apache Kafka and to highwater.
