@@ -1,6 +1,6 @@
 //! What a running Apache Kafka 4.4 controller decided when brokers registered, came, stopped and
-//! fell silent, and when leaders asked for other in-sync replicas, against our decisions on the same
-//! metadata: record by record.
+//! fell silent, and when leaders asked for other in-sync replicas, against our decisions on the
+//! same metadata: record by record.
 
 #![allow(clippy::indexing_slicing, reason = "a test may panic")]
 

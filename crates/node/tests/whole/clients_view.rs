@@ -16,7 +16,7 @@ use highwater_protocol::messages::{
     offset_commit_request::{OffsetCommitRequestPartition, OffsetCommitRequestTopic},
     offset_fetch_request::{OffsetFetchRequestGroup, OffsetFetchRequestTopics},
 };
-use highwater_protocol::{ApiKey, ListenerKind, Response};
+use highwater_protocol::{ApiKey, ListenerKind, Request, Response};
 use highwater_types::{ErrorCode, NodeId, ProducerId, Uuid};
 
 use crate::cluster::{Cluster, Role};
@@ -468,4 +468,47 @@ fn a_broker_whose_registration_was_replaced_registers_again() {
         let mut partitions = image.partitions();
         partitions.all(|(_, _, it)| it.in_sync_replicas.len() == it.assigned_replicas.len())
     });
+}
+
+#[test]
+fn a_request_waits_for_a_controller_that_is_down() {
+    let mut cluster = Cluster::serving(&[
+        (100, Role::Controller, QUICK),
+        (1, Role::Broker, QUICK),
+        (2, Role::Broker, QUICK),
+    ]);
+    let mut request = topic("late", 1);
+    request.topics[0].replication_factor = 2;
+    let request = Request::from(request);
+    let ask = |cluster: &mut Cluster| {
+        cluster.on(2, |host| {
+            let client = host.connect(ListenerKind::Broker);
+            host.ask(client, &request, 7);
+            client
+        })
+    };
+    let code = |cluster: &mut Cluster, client| {
+        let answer = cluster.host_mut(2).answer(client, &request, 7);
+        answer.map(|answer| match answer {
+            Response::CreateTopics(answer) => answer.topics[0].error_code,
+            other => panic!("{other:?}"),
+        })
+    };
+    cluster.kill(100, false);
+    let client = ask(&mut cluster);
+    cluster.pass(1_000);
+    assert_eq!(code(&mut cluster, client), None);
+    cluster.start(100);
+    cluster.pass(3_000);
+    assert_eq!(code(&mut cluster, client), Some(ErrorCode::NONE));
+    // For as long as the client said, and a little more.
+    cluster.kill(100, false);
+    let client = ask(&mut cluster);
+    cluster.pass(5_000);
+    assert_eq!(code(&mut cluster, client), None);
+    cluster.pass(600);
+    assert_eq!(
+        code(&mut cluster, client),
+        Some(ErrorCode::REQUEST_TIMED_OUT)
+    );
 }
