@@ -1,6 +1,9 @@
 use highwater_types::{EpochEnd, EpochHistory, LeaderEpoch, Offset, OffsetAndEpoch};
 
 /// A replica's copy of the metadata log, as far as the quorum's rules ask.
+///
+/// Invariant: a log that starts above zero starts at the end of its oldest snapshot, and the newest
+/// ends at or below the log's end.
 #[derive(Clone, Copy, Debug)]
 pub struct LogState<'a> {
     /// The epochs in it, and its end.

@@ -23,9 +23,9 @@ const CONTROLLED_SHUTDOWN_MAX: Millis = Millis::new(30_000);
 ///
 /// Legal transitions: `Starting` -> `Registering` -> `CatchingUp` -> `LoadingLogs` -> `Unfencing`
 /// -> `Running`; each of these -> `ShuttingDown` (once registered) or `Closing`; `ShuttingDown` ->
-/// `Closing` -> `Marking` -> `Stopped`. From `CatchingUp` to `Running` each -> `Registering`, when the
-/// controller does not know this life any more. A node without the broker's role goes from `Starting` to
-/// `Running`, and from there to `Closing`.
+/// `Closing` -> `Marking` -> `Stopped`. From `CatchingUp` to `Running` each -> `Registering`, when
+/// the controller does not know this life any more. A node without the broker's role goes from
+/// `Starting` to `Running`, and from there to `Closing`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Phase {
     /// Nothing of this epoch is committed yet, or the controller is not known yet.
@@ -262,7 +262,8 @@ impl<D: Disk> Control<D> {
             let asked = self.config.controllers.iter();
             let asked: Vec<_> = asked.map(|it| format!("{}:{}", it.host, it.port)).collect();
             format!(
-                "no controller was found within initial.broker.registration.timeout.ms; asked at {}",
+                "no controller was found within initial.broker.registration.timeout.ms; asked at \
+                 {}",
                 asked.join(", ")
             )
         };

@@ -176,8 +176,8 @@ impl<D: Disk> Control<D> {
         self.lifecycle_tick(now, out);
     }
 
-    /// The controller does not know this life of the broker any more, for what a life before it sent
-    /// came late. This one holds the directories: it registers again.
+    /// The controller does not know this life of the broker any more, for what a life before it
+    /// sent came late. This one holds the directories: it registers again.
     fn registration_lost(&mut self, now: Now, out: &mut Effects<D>) {
         if self.broker.phase == Phase::ShuttingDown {
             // Nothing is left to be handed over.
