@@ -151,7 +151,7 @@ impl World {
     pub(crate) fn drift(&mut self, id: NodeId, ppm: i64) {
         self.tell(format!("{id}: clock gains {ppm} ppm"));
         let now = self.now();
-        let ahead = (self.now_of(id).wall.raw() - Self::true_wall(now)).max(i64::MIN);
+        let ahead = self.now_of(id).wall.raw() - Self::true_wall(now);
         let node = self.node_mut(id);
         node.wall_skew_ms = ahead;
         node.wall_drift_ppm = ppm;

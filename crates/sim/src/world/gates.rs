@@ -94,11 +94,6 @@ impl World {
         self.gates.cuts.insert((from, to));
     }
 
-    /// Whether anything is cut.
-    pub(crate) fn is_cut(&self) -> bool {
-        !self.gates.cuts.is_empty()
-    }
-
     /// Nothing is cut any more, and what stuck comes through.
     pub(crate) fn heal(&mut self) {
         self.gates.cuts.clear();
@@ -114,11 +109,6 @@ impl World {
     /// From now on this stays on the way.
     pub(crate) fn hold_back(&mut self, hold: Hold) {
         self.gates.holds.insert(hold);
-    }
-
-    /// Whether this is held back.
-    pub(crate) fn holds_back(&self, hold: &Hold) -> bool {
-        self.gates.holds.contains(hold)
     }
 
     /// Everything that was held back so, or in part, comes through, in order; it is held no more.

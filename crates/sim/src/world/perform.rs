@@ -123,16 +123,18 @@ impl World {
                     process.stopped = true;
                 }
             }
-            Effect::Serving(listener) => {
-                if let Some(process) = self.process_mut(node) {
-                    process.listens.insert(listener);
-                }
-                let is_broker = self.node(node).config.roles.broker;
-                // A node is told to serve once: for its clients, if it has any.
-                if listener == ListenerKind::Broker || !is_broker {
-                    self.tell(format!("{node}: serving"));
-                }
-            }
+            Effect::Serving(listener) => self.opens(node, listener),
+        }
+    }
+
+    fn opens(&mut self, node: NodeId, listener: ListenerKind) {
+        if let Some(process) = self.process_mut(node) {
+            process.listens.insert(listener);
+        }
+        let is_broker = self.node(node).config.roles.broker;
+        // A node is told to serve once: for its clients, if it has any.
+        if listener == ListenerKind::Broker || !is_broker {
+            self.tell(format!("{node}: serving"));
         }
     }
 }

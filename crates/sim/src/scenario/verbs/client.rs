@@ -251,7 +251,7 @@ pub(super) fn ask(
     let client = client(world, command)?;
     let node = addressee(world, command, partition)?;
     let silent = purpose.is_silent();
-    let node = node.unwrap_or(world.client(client).node);
+    let node = node.unwrap_or_else(|| world.client(client).node);
     let answers = world.client(client).answers;
     let asked = world.ask_at(client, node, (request, version), purpose);
     if asked.is_err() {

@@ -159,7 +159,7 @@ impl World {
 
     /// A connection broke: questions on it are not answered.
     pub(super) fn view_connection_lost(&mut self, id: ClientId, unanswered: &[Purpose]) {
-        if unanswered.iter().any(|it| *it == Purpose::Metadata) {
+        if unanswered.contains(&Purpose::Metadata) {
             self.client(id).view.is_asking = false;
         }
     }

@@ -2,7 +2,7 @@
 
 use highwater_protocol::client::group::{CallId, CallTo, MemberCall};
 use highwater_protocol::{ApiKey, Response};
-use highwater_types::{ErrorCode, Millis, Mono, NodeId};
+use highwater_types::{ErrorCode, Millis, Mono};
 
 use super::super::World;
 use super::super::requests::Purpose;
