@@ -66,8 +66,8 @@ impl<D: Disk> Shard<D> {
     }
 
     /// Cuts a follower's log where its copy is damaged, so that this is copied again. While the
-    /// metadata have the replica in the ISR it may be elected for what it still holds: then it
-    /// does not fetch, and so leaves the ISR first.
+    /// metadata have the replica in the ISR, or eligible to lead (KIP-966), it may be elected for
+    /// what it still holds: then it does not fetch, and so leaves the ISR first.
     pub(super) fn mend(&mut self, now: Now, id: TopicIdPartition, out: &mut Effects<D>) {
         let online = self.partitions.find(id).and_then(|it| it.online().ok());
         let damage = online.and_then(|it| it.log.damage().first().copied());
@@ -75,8 +75,12 @@ impl<D: Disk> Shard<D> {
             self.follow.damaged.remove(&id);
             return;
         };
-        let image = self.image.partition(id);
-        if image.is_some_and(|it| it.in_sync_replicas.contains(&self.node_id)) {
+        let may_be_elected = self.image.partition(id).is_some_and(|image| {
+            let mut candidates = image.in_sync_replicas.iter();
+            candidates.any(|it| *it == self.node_id)
+                || image.eligible_leader_replicas.contains(&self.node_id)
+        });
+        if may_be_elected {
             self.follow.damaged.insert(id);
             return;
         }
