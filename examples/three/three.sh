@@ -3,7 +3,8 @@
 #
 #   ./three.sh start [NODE...]   formats what is new, starts, waits until it serves
 #   ./three.sh stop [NODE...]    asks to stop, waits until it did
-#   ./three.sh pid NODE          the process, for kill
+#   ./three.sh kill [NODE...]    kill -9: they get no chance to do anything
+#   ./three.sh pid NODE          the process, for other signals
 #   ./three.sh until-isr TOPIC-PARTITION 1,2,3
 #                                waits until these replicas are in sync
 #
@@ -18,8 +19,11 @@ pid() {
     cat "data/$1.pid"
 }
 
+# A process that ended and that nobody asked about yet (Z) does not run.
 runs() {
-    [ -f "data/$1.pid" ] && kill -0 "$(pid "$1")" 2>/dev/null
+    [ -f "data/$1.pid" ] || return 1
+    state=$(ps -o stat= -p "$(pid "$1")") || return 1
+    case $state in Z*) return 1 ;; esac
 }
 
 format() {
@@ -36,7 +40,8 @@ start() {
         return
     fi
     format "$1"
-    "$highwater" start --config "$1.properties" >"data/$1.out" 2>>"data/$1.log" &
+    : >"data/$1.out"
+    "$highwater" start --config "$1.properties" >>"data/$1.out" 2>>"data/$1.log" &
     echo $! >"data/$1.pid"
     until grep '^highwater ready ' "data/$1.out"; do
         runs "$1" || { tail -n 3 "data/$1.log" >&2; exit 1; }
@@ -44,11 +49,11 @@ start() {
     done
 }
 
-stop() {
-    runs "$1" || return 0
-    kill "$(pid "$1")"
-    while runs "$1"; do sleep 0.1; done
-    echo "$1 stopped"
+end() {
+    runs "$2" || return 0
+    kill "$1" "$(pid "$2")"
+    while runs "$2"; do sleep 0.1; done
+    echo "$2 ended"
 }
 
 # The ISR as the leader has it, ids in order.
@@ -67,7 +72,10 @@ start)
     ;;
 stop)
     # The controller last: brokers hand over to each other what they lead.
-    for node in ${*:-broker-1 broker-2 broker-3 controller}; do stop "$node"; done
+    for node in ${*:-broker-1 broker-2 broker-3 controller}; do end -TERM "$node"; done
+    ;;
+kill)
+    for node in ${*:-$nodes}; do end -KILL "$node"; done
     ;;
 pid)
     pid "$1"
@@ -76,7 +84,7 @@ until-isr)
     until [ "$(isr "$1")" = "$2" ]; do sleep 0.2; done
     ;;
 *)
-    sed -n '2,12s/^# \{0,1\}//p' "$0"
+    sed -n '2,13s/^# \{0,1\}//p' "$0"
     exit 2
     ;;
 esac

@@ -199,6 +199,8 @@ fn each_node_with_a_file_and_a_process_of_its_own() {
     let mut brokers: Vec<Node> = (1..=3).map(|id| cluster.start_broker(id)).collect();
     let all: Vec<&str> = brokers.iter().map(|it| it.bootstrap.as_str()).collect();
     let all = all.join(",");
+    let status = json(&all, &["cluster", "status"]);
+    assert_eq!(status["controller"], 100, "it is no broker");
     let create = ["topic", "create", "orders", "--replica-assignment", "1:2:3"];
     ok(&all, &create, "");
     ok(&all, &["produce", "orders"], &lines(0..200));

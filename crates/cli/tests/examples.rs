@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::net::TcpListener;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
@@ -88,6 +89,7 @@ fn the_text_of_three_brokers_is_true() {
         )
         .env_remove("HIGHWATER")
         .env_remove("HIGHWATER_BOOTSTRAP")
+        .process_group(0)
         .stdin(Stdio::null())
         .stdout(log.try_clone().expect("a file"))
         .stderr(log)
@@ -103,7 +105,10 @@ fn the_text_of_three_brokers_is_true() {
     };
     let said = fs::read_to_string(example.dir.path().join("log")).expect("a file");
     if status.is_none() {
-        child.kill().expect("it runs");
+        // The shell and all that it waits for.
+        let group = format!("-{}", child.id());
+        let kill = Command::new("kill").args(["-KILL", "--", &group]).status();
+        assert!(kill.is_ok_and(|it| it.success()));
         child.wait().expect("it ended");
     }
     assert!(status.is_some_and(|it| it.success()), "{status:?}: {said}");

@@ -8,12 +8,16 @@ use highwater_protocol::messages::describe_configs_request::DescribeConfigsResou
 use highwater_protocol::messages::describe_configs_response::DescribeConfigsResourceResult;
 use highwater_protocol::messages::{
     CreateTopicsRequest, DeleteTopicsRequest, DescribeClusterRequest, DescribeConfigsRequest,
+    DescribeQuorumRequest, describe_quorum_request,
 };
 use highwater_types::{ErrorCode, NodeId, TopicId, Uuid};
 
 use crate::cluster::Client;
 use crate::error::ClientError;
 use crate::metadata::{BrokerMetadata, TopicMetadata};
+
+/// The log of which the quorum is asked.
+const METADATA_TOPIC: &str = "__cluster_metadata";
 
 /// A topic to create.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -213,6 +217,30 @@ impl Client {
             controller: Some(answer.controller_id).filter(|id| id.is_some()),
             brokers,
         })
+    }
+
+    /// The leader of the metadata quorum: the active controller, which need not be a broker. `None`
+    /// when no broker knows one.
+    ///
+    /// # Errors
+    /// When no broker answers, or with the broker's error.
+    pub async fn quorum_leader(&self) -> Result<Option<NodeId>, ClientError> {
+        let partition = describe_quorum_request::PartitionData { partition_index: 0 };
+        let request = DescribeQuorumRequest {
+            topics: vec![describe_quorum_request::TopicData {
+                topic_name: METADATA_TOPIC.to_owned(),
+                partitions: vec![partition],
+            }],
+        };
+        let answer = self.call_any(&request).await?;
+        let what = || "describe the quorum".to_owned();
+        ClientError::check(what, answer.error_code, answer.error_message)?;
+        let mut partitions = answer.topics.into_iter().flat_map(|it| it.partitions);
+        let Some(partition) = partitions.next() else {
+            return Ok(None);
+        };
+        ClientError::check(what, partition.error_code, partition.error_message)?;
+        Ok(Some(partition.leader_id).filter(|id| id.is_some()))
     }
 
     async fn cluster_of_metadata(&self) -> Result<ClusterDescription, ClientError> {

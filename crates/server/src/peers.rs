@@ -27,8 +27,15 @@ const TROUBLE_PAUSE: Millis = Millis::new(10_000);
 #[derive(Debug, Default)]
 pub(crate) struct Peers {
     conns: RefCell<BTreeMap<PeerKey, Rc<PeerConn>>>,
-    /// Addresses that could not be reached: since when, and when that was last told.
-    unreached: RefCell<BTreeMap<(Arc<str>, u16), (Mono, Option<Mono>)>>,
+    /// Addresses that could not be reached.
+    unreached: RefCell<BTreeMap<(Arc<str>, u16), Unreached>>,
+}
+
+/// Since when nobody is reached at an address, and when that was last told.
+#[derive(Clone, Copy, Debug)]
+struct Unreached {
+    since: Mono,
+    told: Option<Mono>,
 }
 
 impl Peers {
@@ -65,15 +72,18 @@ impl Peers {
     fn tell_unreached(&self, now: Mono, peer: &Peer, why: &io::Error) {
         let at = (Arc::clone(&peer.host), peer.port);
         let mut unreached = self.unreached.borrow_mut();
-        let (since, told) = unreached.entry(at).or_insert((now, None));
-        let is_due = match *told {
+        let unreached = unreached.entry(at).or_insert(Unreached {
+            since: now,
+            told: None,
+        });
+        let is_due = match unreached.told {
             // Nodes that start together find each other in a moment.
-            None => now.since(*since) >= TROUBLE_MIN,
+            None => now.since(unreached.since) >= TROUBLE_MIN,
             Some(told) => now.since(told) >= TROUBLE_PAUSE,
         };
         if is_due {
-            *told = Some(now);
-            let seconds = now.since(*since).as_u64() / 1_000;
+            unreached.told = Some(now);
+            let seconds = now.since(unreached.since).as_u64() / 1_000;
             let peer = Shown(peer);
             tracing::warn!("cannot connect to {peer} for {seconds} s now: {why}; trying again");
         }
@@ -81,7 +91,8 @@ impl Peers {
 
     fn tell_reached(&self, peer: &Peer) {
         let at = (Arc::clone(&peer.host), peer.port);
-        if let Some((_, Some(_))) = self.unreached.borrow_mut().remove(&at) {
+        let before = self.unreached.borrow_mut().remove(&at);
+        if before.is_some_and(|it| it.told.is_some()) {
             tracing::info!("connected to {}", Shown(peer));
         }
     }

@@ -185,7 +185,8 @@ async fn stop_all(nodes: &mut [Running]) -> Result<(), RunError> {
             done
         };
         let in_time = tokio::time::timeout(STOP_MAX, stopped).await;
-        done = done.and(in_time.unwrap_or(Err(RunError::Stuck)));
+        let stopped = in_time.unwrap_or(Err(RunError::Stuck));
+        done = done.and(stopped);
     }
     done
 }

@@ -1,12 +1,16 @@
 use std::io::Write as _;
+use std::time::Duration;
 
-use highwater_client::{ClusterDescription, TopicMetadata};
-use highwater_types::ErrorCode;
+use highwater_client::{Client, ClientError, ClusterDescription, TopicMetadata};
+use highwater_types::{ErrorCode, NodeId};
 use serde_json::{Value, json};
 
 use super::{block_on, connect, replicas};
 use crate::args::{Bootstrap, ClusterCommand, Output};
 use crate::output::{self, Table};
+
+/// Longest that brokers get to ask their controller.
+const CONTROLLER_MAX: Duration = Duration::from_secs(3);
 
 /// `cluster status`.
 pub(crate) fn run(command: ClusterCommand, output: Output) -> anyhow::Result<()> {
@@ -17,6 +21,7 @@ pub(crate) fn run(command: ClusterCommand, output: Output) -> anyhow::Result<()>
 async fn status(at: &Bootstrap, output: Output) -> anyhow::Result<()> {
     let client = connect(at).await?;
     let cluster = client.describe_cluster().await?;
+    let controller = controller(&client, &cluster).await;
     let topics: Vec<TopicMetadata> = client
         .describe_topics(None)
         .await?
@@ -25,7 +30,7 @@ async fn status(at: &Bootstrap, output: Output) -> anyhow::Result<()> {
         .collect();
     let brokers = brokers(&cluster);
     let replicas = replicas::table(&client, &topics).await;
-    let controller = cluster.controller.map_or(Value::Null, |id| json!(id.raw()));
+    let controller = controller.map_or(Value::Null, |id| json!(id.raw()));
     let mut out = output::stdout();
     match output {
         Output::Json => {
@@ -50,6 +55,17 @@ async fn status(at: &Bootstrap, output: Output) -> anyhow::Result<()> {
     }
     out.flush()?;
     Ok(())
+}
+
+/// The active controller. Brokers name any of themselves to clients, as in Kafka: the quorum knows
+/// better.
+async fn controller(client: &Client, cluster: &ClusterDescription) -> Option<NodeId> {
+    match tokio::time::timeout(CONTROLLER_MAX, client.quorum_leader()).await {
+        Ok(Ok(leader)) => leader,
+        Ok(Err(ClientError::Unsupported { .. })) => cluster.controller,
+        // Nobody reaches it.
+        Ok(Err(_)) | Err(_) => None,
+    }
 }
 
 fn brokers(cluster: &ClusterDescription) -> Table {

@@ -223,25 +223,60 @@ async fn fetched(
     ends: BTreeMap<PartitionName, Offset>,
 ) -> Result<BTreeMap<PartitionName, Standing>, ClientError> {
     let version = connection.version(ApiKey::Fetch)?;
-    let by_id = version >= TOPIC_IDS_SINCE;
+    let request = fetch_at_ends(version, partitions, &ends);
+    let view = FetchView::from_message(&request, version);
+    let view = view.map_err(|why| ClientError::Encode {
+        peer: connection.peer().to_owned(),
+        api: ApiKey::Fetch,
+        why: why.to_string(),
+    })?;
+    let answer = connection.call(view, LONG).await?;
+    let names: BTreeMap<TopicId, &str> = partitions
+        .iter()
+        .filter_map(|it| Some((it.id?, it.topic.as_str())))
+        .collect();
+    let with_end = |(name, end): (PartitionName, Offset)| {
+        let log_end = Some(end);
+        (
+            name,
+            Standing {
+                log_end,
+                ..Standing::default()
+            },
+        )
+    };
+    let mut told: BTreeMap<PartitionName, Standing> = ends.into_iter().map(with_end).collect();
+    let known = |offset: i64| (offset >= 0).then(|| Offset::new(offset));
+    for topic in answer.responses {
+        let name = match names.get(&TopicId::new(topic.topic_id)) {
+            Some(name) if version >= TOPIC_IDS_SINCE => (*name).to_owned(),
+            _ => topic.topic,
+        };
+        for partition in topic.partitions {
+            let name = (name.clone(), PartitionIndex::new(partition.partition_index));
+            if let Some(standing) = told.get_mut(&name) {
+                standing.high_watermark = known(partition.high_watermark);
+                standing.start = known(partition.log_start_offset);
+            }
+        }
+    }
+    Ok(told)
+}
+
+/// A fetch at the end of each log, as a debugging replica.
+fn fetch_at_ends(
+    version: i16,
+    partitions: &[Asked],
+    ends: &BTreeMap<PartitionName, Offset>,
+) -> FetchRequest {
     let mut topics: BTreeMap<&str, FetchTopic> = BTreeMap::new();
-    let mut names: BTreeMap<TopicId, &str> = BTreeMap::new();
     for asked in partitions {
-        let (Some(end), id) = (ends.get(&asked.name()), asked.id.unwrap_or(TopicId::ZERO)) else {
+        let Some(end) = ends.get(&asked.name()) else {
             continue;
         };
-        names.insert(id, &asked.topic);
         let topic = topics.entry(&asked.topic).or_insert_with(|| FetchTopic {
-            topic: if by_id {
-                String::new()
-            } else {
-                asked.topic.clone()
-            },
-            topic_id: if by_id {
-                id.uuid()
-            } else {
-                TopicId::ZERO.uuid()
-            },
+            topic: asked.topic.clone(),
+            topic_id: asked.id.unwrap_or(TopicId::ZERO).uuid(),
             ..FetchTopic::default()
         });
         topic.partitions.push(FetchPartition {
@@ -264,37 +299,5 @@ async fn fetched(
     } else {
         request.replica_id = DEBUGGING_REPLICA;
     }
-    let view = FetchView::from_message(&request, version);
-    let view = view.map_err(|why| ClientError::Encode {
-        peer: connection.peer().to_owned(),
-        api: ApiKey::Fetch,
-        why: why.to_string(),
-    })?;
-    let answer = connection.call(view, LONG).await?;
-    let with_end = |(name, end): (PartitionName, Offset)| {
-        let log_end = Some(end);
-        (
-            name,
-            Standing {
-                log_end,
-                ..Standing::default()
-            },
-        )
-    };
-    let mut told: BTreeMap<PartitionName, Standing> = ends.into_iter().map(with_end).collect();
-    let known = |offset: i64| (offset >= 0).then(|| Offset::new(offset));
-    for topic in answer.responses {
-        let name = match names.get(&TopicId::new(topic.topic_id)) {
-            Some(name) if by_id => (*name).to_owned(),
-            _ => topic.topic,
-        };
-        for partition in topic.partitions {
-            let name = (name.clone(), PartitionIndex::new(partition.partition_index));
-            if let Some(standing) = told.get_mut(&name) {
-                standing.high_watermark = known(partition.high_watermark);
-                standing.start = known(partition.log_start_offset);
-            }
-        }
-    }
-    Ok(told)
+    request
 }

@@ -2,14 +2,15 @@ use highwater_protocol::messages::{
     CreateTopicsRequest, CreateTopicsResponse, DeleteGroupsRequest, DeleteGroupsResponse,
     DeleteTopicsRequest, DeleteTopicsResponse, DescribeClusterRequest, DescribeClusterResponse,
     DescribeConfigsRequest, DescribeConfigsResponse, DescribeGroupsRequest, DescribeGroupsResponse,
-    DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse, FetchResponse,
-    FindCoordinatorRequest, FindCoordinatorResponse, HeartbeatRequest, HeartbeatResponse,
-    InitProducerIdRequest, InitProducerIdResponse, JoinGroupRequest, JoinGroupResponse,
-    LeaveGroupRequest, LeaveGroupResponse, ListGroupsRequest, ListGroupsResponse,
-    ListOffsetsRequest, ListOffsetsResponse, MetadataRequest, MetadataResponse,
-    OffsetCommitRequest, OffsetCommitResponse, OffsetDeleteRequest, OffsetDeleteResponse,
-    OffsetFetchRequest, OffsetFetchResponse, OffsetForLeaderEpochRequest,
-    OffsetForLeaderEpochResponse, ProduceResponse, SyncGroupRequest, SyncGroupResponse,
+    DescribeQuorumRequest, DescribeQuorumResponse, DescribeTopicPartitionsRequest,
+    DescribeTopicPartitionsResponse, FetchResponse, FindCoordinatorRequest,
+    FindCoordinatorResponse, HeartbeatRequest, HeartbeatResponse, InitProducerIdRequest,
+    InitProducerIdResponse, JoinGroupRequest, JoinGroupResponse, LeaveGroupRequest,
+    LeaveGroupResponse, ListGroupsRequest, ListGroupsResponse, ListOffsetsRequest,
+    ListOffsetsResponse, MetadataRequest, MetadataResponse, OffsetCommitRequest,
+    OffsetCommitResponse, OffsetDeleteRequest, OffsetDeleteResponse, OffsetFetchRequest,
+    OffsetFetchResponse, OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse,
+    ProduceResponse, SyncGroupRequest, SyncGroupResponse,
 };
 use highwater_protocol::{ApiKey, FetchView, ProduceView, Request, Response};
 
@@ -52,6 +53,7 @@ calls! {
     DescribeConfigs DescribeConfigsRequest DescribeConfigsResponse;
     DescribeCluster DescribeClusterRequest DescribeClusterResponse;
     DescribeTopicPartitions DescribeTopicPartitionsRequest DescribeTopicPartitionsResponse;
+    DescribeQuorum DescribeQuorumRequest DescribeQuorumResponse;
     FindCoordinator FindCoordinatorRequest FindCoordinatorResponse;
     JoinGroup JoinGroupRequest JoinGroupResponse;
     SyncGroup SyncGroupRequest SyncGroupResponse;
