@@ -24,7 +24,7 @@ const TOPIC_ALREADY_EXISTS: i16 = 36;
 
 /// One connection to a subject.
 #[derive(Debug)]
-pub(super) struct Load {
+pub(crate) struct Load {
     stream: TcpStream,
     answer: Vec<u8>,
     acks: Acks,
@@ -37,7 +37,7 @@ impl Load {
     }
 
     /// The same with these acks.
-    pub(super) fn connect_with(port: u16, acks: Acks) -> Result<Self> {
+    pub(crate) fn connect_with(port: u16, acks: Acks) -> Result<Self> {
         let began = Instant::now();
         loop {
             match TcpStream::connect(("127.0.0.1", port)) {
@@ -73,7 +73,7 @@ impl Load {
     }
 
     /// Waits until a first small batch is acknowledged.
-    pub(super) fn first(&mut self, topic: &str) -> Result<()> {
+    pub(crate) fn first(&mut self, topic: &str) -> Result<()> {
         let began = Instant::now();
         while !self.try_one(topic)? {
             ensure!(began.elapsed() < PATIENCE, "nothing is acknowledged");
@@ -84,15 +84,25 @@ impl Load {
 
     /// One small batch: whether it is acknowledged. It is not while the leader is another one, or
     /// too few replicas are in the ISR.
-    pub(super) fn try_one(&mut self, topic: &str) -> Result<bool> {
-        let request = wire::produce(topic, &batch::small(), self.acks);
-        self.stream.write_all(&request)?;
-        self.read_answer()?;
-        match self.code_at(wire::produce_error_at(topic))? {
+    fn try_one(&mut self, topic: &str) -> Result<bool> {
+        self.send_one(topic)?;
+        match self.answer_to_one(topic)? {
             NONE => Ok(true),
             code if NOT_YET.contains(&code) => Ok(false),
             code => anyhow::bail!("produce: error {code}"),
         }
+    }
+
+    /// Sends one small batch.
+    pub(crate) fn send_one(&mut self, topic: &str) -> Result<()> {
+        let request = wire::produce(topic, &batch::small(), self.acks);
+        self.stream.write_all(&request).context("cannot send")
+    }
+
+    /// The error code of the answer to it.
+    pub(crate) fn answer_to_one(&mut self, topic: &str) -> Result<i16> {
+        self.read_answer()?;
+        self.code_at(wire::produce_error_at(topic))
     }
 
     /// Produces batches of about 64 KiB until `bytes` are written; gives the offset behind them.

@@ -5,12 +5,12 @@
 
 mod batch;
 pub(crate) mod floor;
-mod load;
+pub(crate) mod load;
 mod open_loop;
 mod report;
 mod subject;
 mod three;
-mod wire;
+pub(crate) mod wire;
 
 use std::path::Path;
 use std::process::Command;

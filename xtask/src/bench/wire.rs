@@ -22,7 +22,7 @@ fn frame(api_key: i16, version: i16, correlation_id: i32, body: &[u8]) -> Vec<u8
 
 /// Whose copies a produce request waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Acks {
+pub(crate) enum Acks {
     /// The leader's.
     One,
     /// Those of the whole ISR.

@@ -6,7 +6,10 @@ use anyhow::{Context as _, Result, bail, ensure};
 
 use super::causes::{self, Logs};
 use super::witness::Witness;
+use crate::bench::load::Load;
+use crate::bench::wire::Acks;
 use crate::cluster::ask::{self, Partition};
+use crate::cluster::compare;
 use crate::cluster::setup::{BROKERS, say};
 use crate::cluster::{Cluster, PATIENCE};
 
@@ -107,6 +110,13 @@ impl Round<'_> {
         ));
     }
 
+    /// The third broker.
+    fn other(&self) -> i32 {
+        let mut all = BROKERS.into_iter();
+        let other = all.find(|id| *id != self.leader && *id != self.follower);
+        other.unwrap_or(self.leader)
+    }
+
     fn start_again(&mut self, id: i32) -> Result<()> {
         let began = Instant::now();
         self.cluster.launch(id)?;
@@ -155,13 +165,32 @@ fn pause_follower(round: &mut Round<'_>) -> Result<()> {
 
 fn pause_leader(round: &mut Round<'_>) -> Result<()> {
     let leader = round.leader;
+    let stale = format!("{}-stale", round.topic);
+    // One of them alone could acknowledge, if it still took itself for the leader.
+    let replicas = vec![leader, round.follower, round.other()];
+    let alone = [("min.insync.replicas", "1")];
+    round.cluster.create_topic(&stale, &[replicas], &alone)?;
+    let mut late = Load::connect_with(round.cluster.port(leader)?, Acks::All)?;
     let paused = Instant::now();
     round.cluster.node(leader)?.pause()?;
+    // It lies in the leader's socket until the leader goes on.
+    late.send_one(&stale)?;
     round.wait_for("another leader", |it| it.leader != leader)?;
     round.next_acknowledged(paused)?;
     round.write_on(SOME)?;
+    let elsewhere = |it: &Partition| it.leader != leader;
+    let views = round.cluster.wait_for("another", &stale, 1, elsewhere)?;
+    let next = views.first().context("no partition 0")?.leader;
+    Load::connect_with(round.cluster.port(next)?, Acks::All)?.first(&stale)?;
     std::thread::sleep(LONG.saturating_sub(paused.elapsed()));
     round.cluster.node(leader)?.resume()?;
+    round.wait_for_all()?;
+    // Refused, or the connection is closed; any error will do.
+    let code = late.answer_to_one(&stale).unwrap_or(-1);
+    ensure!(code != 0, "a leader that others have left acknowledged");
+    let data = BROKERS.map(|id| round.cluster.setup.data(id));
+    let agreed = compare::settled(&data, &format!("{stale}-0"))?;
+    ensure!(agreed.end == 1, "{stale} ends at {} of 1", agreed.end);
     Ok(())
 }
 
