@@ -128,6 +128,31 @@ impl Marks {
     }
 }
 
+impl Marks {
+    /// Whether something is missing between `start` and the end.
+    pub(super) fn has_hole(&self, start: Offset) -> bool {
+        let mut end = start;
+        let mut marks = self.from(start).iter();
+        marks.any(|mark| mark.base > std::mem::replace(&mut end, mark.next))
+    }
+
+    /// Up to where this log holds what `committed` holds from `from` on, but no further than
+    /// `up_to`. Where `committed` has a hole, lost with a disk, anything is right.
+    pub(super) fn holds(&self, committed: &Self, from: Offset, up_to: Offset) -> Offset {
+        let mut end = from;
+        for mark in committed.from(from) {
+            if end >= up_to || mark.base >= up_to {
+                break;
+            }
+            if self.at(mark.base.max(from)) != Some(mark) {
+                return end;
+            }
+            end = mark.next;
+        }
+        end.max(up_to)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -161,6 +161,25 @@ impl Checker {
             self.told_losses.insert((node, partition.clone()));
             self.losses_now.insert((node, partition.clone()));
         }
+        if let Happening::Truncated {
+            partition,
+            leader_says,
+            ..
+        } = &entry.happening
+        {
+            self.told_losses.insert((node, partition.clone()));
+            if leader_says.contains("damaged") {
+                self.losses_now.insert((node, partition.clone()));
+            }
+        }
+        // What cannot be read is told where it is found, and copied again from others.
+        if let Happening::LogOpened {
+            partition, report, ..
+        } = &entry.happening
+            && report.contains("DAMAGE")
+        {
+            self.told_losses.insert((node, partition.clone()));
+        }
     }
 
     /// A story lets a replica lead that may have lost records.
@@ -376,11 +395,19 @@ impl Checker {
         for outcome in self.cluster.take_outcomes() {
             match outcome {
                 Outcome::Committed(id, marks) => self.groups_committed(id, &marks),
-                Outcome::Lost(id, end, count) => {
+                Outcome::Lost {
+                    id,
+                    end,
+                    count,
+                    is_holed,
+                } => {
                     self.counts.lost_with_power += count;
                     if let Some(partition) = self.cluster.partition(id) {
                         let name = partition.name().clone();
                         self.counts.lost_with_power += self.groups.cut(&name, end, now);
+                        if is_holed {
+                            self.groups.damaged(&name, (end, end), now);
+                        }
                     }
                 }
             }
@@ -389,6 +416,10 @@ impl Checker {
 
     /// The groups' log of several replicas counts once it is committed.
     fn groups_committed(&mut self, id: TopicIdPartition, marks: &[BatchMark]) {
+        // A coordinator does not serve a log with holes, and says so.
+        if self.groups.is_damaged {
+            return;
+        }
         let Some(partition) = self.cluster.partition(id) else {
             return;
         };

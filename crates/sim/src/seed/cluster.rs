@@ -66,6 +66,7 @@ fn begin(world: &mut World, plan: &mut Random) {
     }
     setup::cluster(world, &plans).expect("keys of a run are right");
     everybody_serves(world);
+    world.late_copies = *plan.pick(&[0, 0, 5, 50]);
 }
 
 fn keys(plan: &mut Random, brokers: i32) -> Vec<(String, String)> {

@@ -6,7 +6,7 @@ use highwater_types::{NodeId, Offset};
 
 use super::Outcome;
 use super::partition::PartitionHistory;
-use super::replica_copy::{DiskState, ReplicaCopy};
+use super::replica_copy::DiskState;
 use crate::check::controller::{Known, KnownBroker, KnownPartition};
 use crate::check::marks::{BatchMark, in_words};
 use crate::check::replicas::SeenLeader;
@@ -70,9 +70,11 @@ impl PartitionHistory {
     /// Whether a replica's word counts: after a loss, or with lost records, only once it is in the
     /// ISR again.
     fn is_bound(&self, known: &KnownPartition, node: NodeId) -> bool {
-        let counts = self.copies.get(&node).is_some_and(ReplicaCopy::counts);
-        let is_whole = self.rebased_in.is_none() && counts;
-        is_whole || (counts && known.isr.contains(&node))
+        let Some(copy) = self.copies.get(&node) else {
+            return false;
+        };
+        let is_whole = self.rebased_in.is_none() && copy.disk == DiskState::Whole;
+        is_whole || (copy.counts() && known.isr.contains(&node))
     }
 
     /// A leader's high watermark rises above all that is committed: the logs have to bear it out.
@@ -255,7 +257,14 @@ impl PartitionHistory {
             known.leader_epoch
         ));
         let count = before.raw().abs_diff(end.raw());
-        out.push(Outcome::Lost(self.id, end, count));
+        let new = self.copies.get(&leader);
+        let is_holed = new.is_some_and(|it| it.marks.has_hole(it.log_start()));
+        out.push(Outcome::Lost {
+            id: self.id,
+            end,
+            count,
+            is_holed,
+        });
     }
 
     /// I-13: who enters the ISR may do so.
@@ -282,7 +291,7 @@ impl PartitionHistory {
                 continue;
             };
             let from = own.log_start().max(leader.log_start());
-            let holds = own.marks.agrees_to(&leader.marks, from, start);
+            let holds = own.marks.holds(&leader.marks, from, start);
             if holds < start {
                 let why = format!(
                     "{joined} enters the ISR and holds the log of {} up to {holds}, but epoch {} \

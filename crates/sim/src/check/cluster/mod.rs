@@ -21,7 +21,7 @@ mod settled;
 mod tests;
 mod told;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use highwater_disk::MemDisk;
 use highwater_types::{NodeId, Offset, TopicIdPartition, TopicPartition};
@@ -37,8 +37,17 @@ use super::verdict::Verdicts;
 pub(super) enum Outcome {
     /// These batches are committed now.
     Committed(TopicIdPartition, Vec<BatchMark>),
-    /// The committed log ends here again: so many records above are lost, and may be.
-    Lost(TopicIdPartition, Offset, u64),
+    /// The committed log ends here again.
+    Lost {
+        /// Whose.
+        id: TopicIdPartition,
+        /// Its end.
+        end: Offset,
+        /// So many records above are lost, and may be.
+        count: u64,
+        /// What the new leader has above is not whole.
+        is_holed: bool,
+    },
 }
 
 /// Every partition with more than one replica, and the controller.
@@ -47,16 +56,17 @@ pub(super) struct Cluster {
     known: Known,
     metadata: MetadataLogs,
     partitions: BTreeMap<TopicIdPartition, PartitionHistory>,
+    /// Also those that are gone.
+    replicated: BTreeSet<TopicIdPartition>,
     /// The nodes that run, and the life of each.
     lives: BTreeMap<NodeId, u32>,
     outcomes: Vec<Outcome>,
 }
 
 impl Cluster {
-    /// Whether the partition has more than one replica.
+    /// Whether the partition has more than one replica, or had before it was deleted.
     pub(super) fn is_replicated(&self, id: TopicIdPartition) -> bool {
-        let known = self.known.partitions.get(&id);
-        known.is_some_and(|it| it.replicas.len() > 1)
+        self.replicated.contains(&id)
     }
 
     /// What the others have to know since the last call.
@@ -87,7 +97,13 @@ impl Cluster {
                 match change {
                     Change::Partition(id, before) => {
                         self.partition_changed(id, before.as_ref(), verdicts);
-                        changed.entry(id).or_insert(before);
+                        let now = self.known.partitions.get(&id).map(|it| it.leader_epoch);
+                        // The last election counts, and what it was made from.
+                        if before.as_ref().map(|it| it.leader_epoch) == now {
+                            changed.entry(id).or_insert(before);
+                        } else {
+                            changed.insert(id, before);
+                        }
                     }
                     Change::Registered(node) => registered.push(node),
                     Change::TopicRemoved(topic_id) => {
@@ -97,7 +113,7 @@ impl Cluster {
                 }
             }
         }
-        for node in registered {
+        for node in registered.iter().copied() {
             // What an earlier life lost is counted from now on: the controller knows of it.
             if self.lives.contains_key(&node) {
                 let all = self.partitions.values_mut();
@@ -105,6 +121,12 @@ impl Cluster {
             }
         }
         for (id, before) in changed {
+            // Who registers anew after an unclean stop is out of ISR and ELR by that.
+            let before = before.map(|mut it| {
+                it.isr.retain(|node| !registered.contains(node));
+                it.elr.retain(|node| !registered.contains(node));
+                it
+            });
             self.settle(id, before.as_ref(), verdicts);
         }
     }
@@ -160,7 +182,11 @@ impl Cluster {
         before: Option<&KnownPartition>,
         verdicts: &mut Verdicts,
     ) {
-        let (Some(known), Some(before)) = (self.known.partitions.get(&id), before) else {
+        let known = self.known.partitions.get(&id);
+        if known.is_some_and(|it| it.replicas.len() > 1) {
+            self.replicated.insert(id);
+        }
+        let (Some(known), Some(before)) = (known, before) else {
             return;
         };
         if let Some(partition) = self.partitions.get_mut(&id) {

@@ -172,7 +172,9 @@ impl PartitionHistory {
             };
             return true;
         }
-        if kept < end && from < end {
+        // Whoever lost records counts for nothing, and copies again what he likes.
+        let counts = copy.disk == DiskState::Whole || known.isr.contains(&change.node);
+        if kept < end && from < end && counts {
             self.truncated(known, change, &old, (kept, end), before, verdicts);
         }
         kept < end

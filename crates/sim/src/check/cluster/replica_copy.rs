@@ -55,7 +55,7 @@ impl ReplicaCopy {
     pub(super) fn verify(&mut self, committed: &Marks, up_to: Offset) -> Offset {
         let from = self.verified.max(self.log_start());
         if from < up_to {
-            self.verified = self.marks.agrees_to(committed, from, up_to);
+            self.verified = self.marks.holds(committed, from, up_to);
         }
         self.verified.max(self.log_start())
     }

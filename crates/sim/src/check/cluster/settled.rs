@@ -28,10 +28,16 @@ impl PartitionHistory {
         if !known.leader.is_some() {
             return Some("it has no leader".to_owned());
         }
+        // The only copy that is left has holes: nobody can copy them.
+        let leader = self.copies.get(&known.leader);
+        if leader.is_some_and(|it| it.marks.has_hole(it.log_start())) {
+            return None;
+        }
         if let Some(out) = known.replicas.iter().find(|it| !known.isr.contains(it)) {
             return Some(format!("{out} is not in the ISR {}", ids(&known.isr)));
         }
-        let leader = self.copies.get(&known.leader)?.seen.as_ref()?;
+        let leader = self.copies.get(&known.leader)?;
+        let leader = leader.seen.as_ref()?;
         known.replicas.iter().find_map(|node| {
             let why = self.why_replica_not_settled(known, *node, leader.log_end_offset)?;
             Some(format!("{node} {why}"))
