@@ -3,9 +3,9 @@
 Apache Kafka makes and fills a directory and stops; highwater opens it, must serve the same records
 and offsets, and writes; Apache Kafka opens that after a clean stop and again after a kill -9 of
 highwater, must see everything, and runs a transaction on top. Then the same with a directory that
-highwater made; and with a directory that Apache Kafka left when it stopped, with all kinds of topics,
-which highwater must serve as Apache Kafka does. Prints a line a case and 'N passed, N failed' at the
-end.
+highwater made; and with a directory that Apache Kafka left when it stopped, with all kinds of
+topics, which highwater must serve as Apache Kafka does. Prints a line a case and 'N passed, N
+failed' at the end.
 """
 
 import argparse
@@ -518,8 +518,7 @@ class Left(Exchange):
     def __init__(self, directory, fixture):
         super().__init__(directory)
         self.fixture = fixture
-        # The node is its own only voter, at the address that the metadata name; nothing is compacted
-        # while it is looked at.
+        # Nothing is compacted while it is looked at.
         self.settings = "log.cleaner.enable=false\n"
 
     def lay(self):

@@ -1,7 +1,7 @@
 """Clients of three brokers: what they live through while brokers are killed, paused and restarted.
 
-Started by xtask, which owns the processes: `do kill 2` on standard output asks it for something, and
-it answers `done` on standard input. Prints a line a case and 'N passed, N failed' at the end.
+Started by xtask, which owns the processes: `do kill 2` on standard output asks it for something,
+and it answers `done` on standard input. Prints a line a case and 'N passed, N failed' at the end.
 """
 
 import argparse
@@ -163,7 +163,8 @@ def write(brokers, topic):
             killed = True
     left = producer.flush(PATIENCE)
     if left or acknowledged != [str(number) for number in range(RECORDS)]:
-        raise RuntimeError(f"{left} left of {RECORDS}; told {len(acknowledged)}: {acknowledged[:3]}")
+        told = f"told {len(acknowledged)}: {acknowledged[:3]}"
+        raise RuntimeError(f"{left} left of {RECORDS}; {told}")
     return killed
 
 
@@ -290,7 +291,8 @@ def live_through(brokers, groups, writing):
     at = writing.number
     newest = lambda it: max(it.handled(), default=0)
     took = until("handled again", lambda: all(newest(it) > at + 40 for it in groups))
-    print(f"        coordinator moved after {moved:.1f} s, all go on {took:.1f} s later", flush=True)
+    times = f"coordinator moved after {moved:.1f} s, all go on {took:.1f} s later"
+    print(f"        {times}", flush=True)
     time.sleep(2)
     for group, was, had in zip(groups, before, held):
         for member, count, owned in zip(group.members, was, had):
@@ -369,7 +371,7 @@ class Raw:
 
 
 def c_46(brokers, _folder):
-    """Two of three replicas stand still: a commit is answered in time, and the heartbeat after it."""
+    """Two of three replicas stand still: commit and heartbeat are answered in time."""
     member = Raw(brokers, "c-46")
     member.start_commit(1)
     if (code := member.finish_commit()) != NONE:

@@ -1,4 +1,4 @@
-"""The witness of a torture round: librdkafka writes to a topic, reads along, and reads it all again.
+"""The witness of a torture round: librdkafka writes to a topic, reads along, reads it all again.
 
 Writes numbers to each partition with acks=all and idempotence, and follows every partition from its
 start, until `stop` comes on standard input. Then what is on its way is awaited, the follower reads
@@ -147,7 +147,8 @@ class Reader:
             elif message.error().retriable():
                 complain(f"{self.word}: {message.error()}")
             else:
-                raise RuntimeError(f"{self.word} partition {message.partition()}: {message.error()}")
+                where = f"{self.word} partition {message.partition()}"
+                raise RuntimeError(f"{where}: {message.error()}")
 
     def finish(self):
         """Reads up to what is readable now."""

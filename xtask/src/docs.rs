@@ -1,7 +1,7 @@
 //! `cargo xtask docs`: traces of scenario files, copied into the documents that tell of them.
 //!
-//! `<!-- trace FILE: WORDS -->` stands for the paragraph of `crates/sim/scenarios/FILE` whose comment
-//! or commands hold these words, without the comment; the copy goes up to `<!-- end -->`.
+//! `<!-- trace FILE: WORDS -->` stands for the paragraph of `crates/sim/scenarios/FILE` whose
+//! comment or commands hold these words, without the comment; the copy goes up to `<!-- end -->`.
 
 use std::fmt::Write as _;
 use std::path::Path;

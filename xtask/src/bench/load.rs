@@ -17,8 +17,8 @@ const FETCH_BYTES: i32 = 1 << 20;
 /// How long a fresh node may take to accept and to elect a leader.
 const PATIENCE: Duration = Duration::from_secs(60);
 const NONE: i16 = 0;
-/// UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER, REQUEST_TIMED_OUT, NOT_ENOUGH_REPLICAS before
-/// and after the append.
+/// UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER, REQUEST_TIMED_OUT, NOT_ENOUGH_REPLICAS
+/// before and after the append.
 const NOT_YET: [i16; 5] = [3, 6, 7, 19, 20];
 const TOPIC_ALREADY_EXISTS: i16 = 36;
 

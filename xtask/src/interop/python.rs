@@ -58,8 +58,8 @@ pub(super) fn old_confluent(binary: &Path, tools: &Tools, report: &mut Report) {
     suite("old_confluent.py", &arguments, tools, report);
 }
 
-/// A data directory that goes back and forth between Apache Kafka and highwater, and one that Apache
-/// Kafka wrote long ago.
+/// A data directory that goes back and forth between Apache Kafka and highwater, and one that
+/// Apache Kafka wrote long ago.
 pub(super) fn directory(binary: &Path, tools: &Tools, report: &mut Report) {
     let fixture = match unpack("one-node-clean") {
         Ok(fixture) => fixture,

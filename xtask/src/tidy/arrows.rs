@@ -43,7 +43,14 @@ const ARROWS: [(&str, &[&str]); 15] = [
     (
         "sim",
         &[
-            "types", "records", "protocol", "disk", "log", "replication", "metadata", "node",
+            "types",
+            "records",
+            "protocol",
+            "disk",
+            "log",
+            "replication",
+            "metadata",
+            "node",
         ],
     ),
     (

@@ -238,7 +238,7 @@ mod tests {
         let mut account = Account::new(2);
         for line in [
             r#"{"timestamp":1,"name":"startup_complete"}"#,
-            r#"{"timestamp":1,"name":"producer_send_success","key":null,"value":"7","partition":1,"offset":3,"topic":"t"}"#,
+            r#"{"name":"producer_send_success","key":null,"value":7,"partition":1,"offset":3}"#,
             r#"{"timestamp":2,"name":"shutdown_complete"}"#,
         ] {
             account.take_verifiable(line).unwrap();
