@@ -75,9 +75,9 @@ fn address_bytes(address: IpAddr) -> Bytes {
 /// Takes a request out of its envelope, which came in from `outer`.
 ///
 /// # Errors
-/// In Kafka's order: PRINCIPAL_DESERIALIZATION_FAILURE; INVALID_REQUEST for an address that is none;
-/// UNSUPPORTED_VERSION for a header that cannot be read; INVALID_REQUEST for what is not forwarded;
-/// UNSUPPORTED_VERSION for a body that cannot be read.
+/// In Kafka's order: PRINCIPAL_DESERIALIZATION_FAILURE; INVALID_REQUEST for an address that is
+/// none; UNSUPPORTED_VERSION for a header that cannot be read; INVALID_REQUEST for what is not
+/// forwarded; UNSUPPORTED_VERSION for a body that cannot be read.
 pub(crate) fn open(outer: &Caller, envelope: EnvelopeRequest) -> Result<Opened, ErrorCode> {
     let principal = principal(envelope.request_principal.as_ref())
         .ok_or(ErrorCode::PRINCIPAL_DESERIALIZATION_FAILURE)?;

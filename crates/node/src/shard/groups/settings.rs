@@ -66,8 +66,8 @@ impl GroupServing {
         }
     }
 
-    /// The replicas of a new `__consumer_offsets` among so many registered brokers. Kafka wants three
-    /// also of a lone broker, which then never gets the topic unless somebody says otherwise.
+    /// The replicas of a new `__consumer_offsets` among so many registered brokers. Kafka wants
+    /// three also of a lone broker, which then never gets the topic unless somebody says otherwise.
     pub(super) fn replication_factor(&self, brokers: usize) -> i16 {
         let few = i16::try_from(brokers.clamp(1, REPLICAS_WANTED)).unwrap_or(1);
         self.replication_factor.unwrap_or(few)
