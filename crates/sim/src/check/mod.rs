@@ -70,6 +70,8 @@ pub(crate) struct Checker {
     told_losses: BTreeSet<(NodeId, TopicPartition)>,
     /// The same, since the last look.
     losses_now: BTreeSet<(NodeId, TopicPartition)>,
+    /// Partitions whose damage was cut since the last look, to be copied again.
+    copied_again: BTreeSet<(NodeId, TopicPartition)>,
     /// High watermarks that a loss of power left in a checkpoint.
     checkpointed: BTreeMap<(NodeId, TopicPartition), Offset>,
     /// What was looked at, for the summary of a run.
@@ -119,6 +121,7 @@ impl Checker {
             self.machine(world, id, machine);
         }
         self.losses_now.clear();
+        self.copied_again.clear();
     }
 
     /// Looks at every replica of every running node.
@@ -169,7 +172,7 @@ impl Checker {
         {
             self.told_losses.insert((node, partition.clone()));
             if leader_says.contains("damaged") {
-                self.losses_now.insert((node, partition.clone()));
+                self.copied_again.insert((node, partition.clone()));
             }
         }
         // What cannot be read is told where it is found, and copied again from others.
@@ -190,6 +193,12 @@ impl Checker {
     /// A topic is to go, with all that clients were told of it.
     pub(crate) fn topic_is_deleted(&mut self, topic: &TopicName) {
         self.groups.topic_is_deleted(topic);
+    }
+
+    /// Whether a partition is left with one copy, and that has holes: nobody can copy it, and what
+    /// waits for others waits for ever.
+    pub(crate) fn has_holed_leader(&self) -> bool {
+        self.cluster.has_holed_leader()
     }
 
     /// I-26: why things have not come to rest; `None` when everything is as it should be.
@@ -366,12 +375,14 @@ impl Checker {
         self.counts.batches += news.marks.len() as u64;
         if is_replicated {
             let told_loss = self.losses_now.contains(&(node, name.clone()));
+            let copies_again = self.copied_again.contains(&(node, name.clone()));
             let change = CopyChange {
                 node,
                 life,
                 seen: &seen,
                 news,
                 told_loss,
+                copies_again,
             };
             let verdicts = &mut self.verdicts;
             self.cluster.copy_changed(key.1, name, change, verdicts);

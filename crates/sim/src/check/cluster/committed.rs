@@ -122,10 +122,10 @@ impl PartitionHistory {
         }
         let new = own.marks.from(from).iter();
         let new: Vec<_> = new.take_while(|it| it.next <= claimed).cloned().collect();
-        let Some(end) = new.last().map(|it| it.next) else {
-            return;
-        };
-        self.true_high_watermark = end;
+        // What was deleted before it was seen was committed once.
+        let start = own.log_start().min(claimed);
+        let end = new.last().map_or(start, |it| it.next);
+        self.true_high_watermark = from.max(end);
         for mark in &new {
             self.committed.push(mark.clone());
             self.no_duplicates(mark, verdicts);

@@ -30,6 +30,8 @@ pub(in crate::check) struct CopyChange<'a> {
     pub(in crate::check) news: LogNews,
     /// Its broker raised the alarm in this event.
     pub(in crate::check) told_loss: bool,
+    /// Its broker told that it cuts what is damaged, to copy it again.
+    pub(in crate::check) copies_again: bool,
 }
 
 /// A partition with more than one replica.
@@ -174,6 +176,7 @@ impl PartitionHistory {
         }
         // Whoever lost records counts for nothing, and copies again what he likes.
         let counts = copy.disk == DiskState::Whole || known.isr.contains(&change.node);
+        let counts = counts && !change.copies_again;
         if kept < end && from < end && counts {
             self.truncated(known, change, &old, (kept, end), before, verdicts);
         }

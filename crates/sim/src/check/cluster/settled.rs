@@ -8,6 +8,14 @@ use super::partition::PartitionHistory;
 use crate::check::controller::KnownPartition;
 
 impl Cluster {
+    /// Whether the leader of a partition has a log with holes.
+    pub(in crate::check) fn has_holed_leader(&self) -> bool {
+        self.partitions.iter().any(|(id, partition)| {
+            let known = self.known.partitions.get(id);
+            known.is_some_and(|known| partition.is_holed(known))
+        })
+    }
+
     /// Why the cluster has not come to rest; `None` when it has. Looks only at what is committed and
     /// at logs.
     pub(in crate::check) fn why_not_settled(&self) -> Option<String> {
@@ -24,13 +32,17 @@ impl Cluster {
 }
 
 impl PartitionHistory {
+    fn is_holed(&self, known: &KnownPartition) -> bool {
+        let leader = self.copies.get(&known.leader);
+        leader.is_some_and(|it| it.marks.has_hole(it.log_start()))
+    }
+
     fn why_not_settled(&self, known: &KnownPartition) -> Option<String> {
         if !known.leader.is_some() {
             return Some("it has no leader".to_owned());
         }
         // The only copy that is left has holes: nobody can copy them.
-        let leader = self.copies.get(&known.leader);
-        if leader.is_some_and(|it| it.marks.has_hole(it.log_start())) {
+        if self.is_holed(known) {
             return None;
         }
         if let Some(out) = known.replicas.iter().find(|it| !known.isr.contains(it)) {

@@ -172,6 +172,7 @@ impl Bench {
                 marks,
             },
             told_loss,
+            copies_again: false,
         };
         let known = self.known.partitions.get(&id()).expect("it is known");
         let (verdicts, mut out) = (&mut self.verdicts, Vec::new());

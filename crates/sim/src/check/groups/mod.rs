@@ -373,6 +373,10 @@ impl GroupHistory {
             member_id,
             ..
         } = of;
+        if self.is_damaged {
+            // A log of several replicas is not followed any more.
+            return;
+        }
         let mut logs = self.logs.values();
         let stored = logs.find_map(|log| log.generation(group, generation));
         let stored = stored.and_then(|it| it.members.get(member_id));
