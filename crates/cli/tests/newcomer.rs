@@ -39,7 +39,15 @@ fn what_cannot_be_meant_is_exit_code_2() {
         &["topic", "create", "a", "--config", "retention.ms"],
         &["topic", "create", "a", "--replica-assignment", "1:x"],
         &["topic", "create", "a", "--replica-assignment", "1:-2"],
-        &["topic", "create", "a", "--replica-assignment", "1:2", "-p", "1"],
+        &[
+            "topic",
+            "create",
+            "a",
+            "--replica-assignment",
+            "1:2",
+            "-p",
+            "1",
+        ],
         &["topic", "delete"],
         &["produce", "t", "--partition", "x"],
         &["consume", "t", "--from-beginning", "--offset", "1"],
@@ -314,7 +322,7 @@ const BAD_STORIES: &[(&str, &str)] = &[
     ),
     (
         "# A story.\nnode\ncrash now\n----\n",
-        "line 3: crash: what is 'now'?",
+        "line 3: crash: there is no node 'now'",
     ),
     (
         "# A story.\nnode\nadvance 30\n----\n",
