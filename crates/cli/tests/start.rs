@@ -137,9 +137,14 @@ fn settings_are_checked_before_anything_is_touched() {
     assert!(error.contains("num.partitions"), "{error}");
     let (code, _, error) = start("no-equals-sign");
     assert_eq!(code, 2, "{error}");
-    let (code, _, error) = run(&["start", "--data", &dir, "--brokers", "3"], "");
+    let own_key = ["--brokers", "3", "--set", "node.id=7"];
+    let (code, _, error) = run(&[&["start", "--data", &dir][..], &own_key].concat(), "");
+    assert_eq!(code, 2, "{error}");
+    assert!(error.contains("each node has its own"), "{error}");
+    let bad_value = ["--brokers", "3", "--set", "num.partitions=many"];
+    let (code, _, error) = run(&[&["start", "--data", &dir][..], &bad_value].concat(), "");
     assert_eq!(code, 1, "{error}");
-    assert!(error.contains("--brokers"), "{error}");
+    assert!(error.contains("num.partitions"), "{error}");
     assert!(!Path::new(&dir).exists());
 }
 
