@@ -2,6 +2,7 @@
 //!
 //! It reads the format by itself: it judges ours and Apache Kafka's alike.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -11,6 +12,8 @@ use anyhow::{Context as _, Result, bail, ensure};
 const PREFIX: usize = 12;
 /// Bytes of a batch's header.
 const HEADER: usize = 61;
+/// Where in a header producer id and epoch are.
+const PRODUCER: usize = 43;
 const PATIENCE: Duration = Duration::from_secs(20);
 const GLANCE: Duration = Duration::from_millis(50);
 
@@ -22,6 +25,23 @@ pub(crate) struct Agreement {
     pub(crate) batches: usize,
     /// Each leader epoch that has a batch, with its first offset.
     pub(crate) epochs: Vec<(i32, i64)>,
+    /// Who wrote each batch, by its last offset.
+    pub(crate) producers: BTreeMap<i64, Producer>,
+}
+
+/// Who wrote a batch, as its header says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Producer {
+    pub(crate) id: i64,
+    /// Raised by a producer that does not know what became of its requests.
+    pub(crate) epoch: i16,
+}
+
+impl Agreement {
+    /// Who wrote the record at `offset`.
+    pub(crate) fn producer(&self, offset: i64) -> Option<Producer> {
+        self.producers.range(offset..).next().map(|(_, it)| *it)
+    }
 }
 
 /// One replica's log.
@@ -38,6 +58,17 @@ struct Batch {
     last: i64,
     epoch: i32,
     bytes: Vec<u8>,
+}
+
+impl Batch {
+    fn producer(&self) -> Producer {
+        let header = self.bytes.get(PRODUCER..PRODUCER + 10);
+        let (id, epoch) = header.expect("a whole header").split_at(8);
+        Producer {
+            id: i64::from_be_bytes(id.try_into().expect("eight bytes")),
+            epoch: i16::from_be_bytes(epoch.try_into().expect("two bytes")),
+        }
+    }
 }
 
 /// Who wrote the directories.
@@ -83,6 +114,11 @@ pub(crate) fn agree(data: &[PathBuf], partition: &str, writers: Writers) -> Resu
         end: first.batches.last().map_or(0, |it| it.last + 1),
         batches: first.batches.len(),
         epochs: first_offsets(first),
+        producers: first
+            .batches
+            .iter()
+            .map(|it| (it.last, it.producer()))
+            .collect(),
     })
 }
 

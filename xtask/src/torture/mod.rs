@@ -206,14 +206,19 @@ impl Torture {
         (kind.act)(&mut round)?;
         round.wait_for_all()?;
         round.write_on(50)?;
-        let account = witness.finish()?;
-        let count = account.judge()?;
+        let mut account = witness.finish()?;
         let all = |_: &_| true;
         let views = cluster.wait_for("its leaders", topic, PARTITIONS, all)?;
         let data = data(&cluster.setup);
-        for (view, told) in views.iter().zip(&account.partitions) {
+        for (view, told) in views.iter().zip(&mut account.partitions) {
             let partition = format!("{topic}-{}", view.index);
             let agreed = compare::settled(&data, &partition)?;
+            let again = told.excuse_producer(|offset| agreed.producer(offset));
+            if again > 0 {
+                say(&format!(
+                    "        {partition}: the producer wrote {again} records again"
+                ));
+            }
             let (end, read) = (agreed.end, told.read.len());
             ensure!(
                 usize::try_from(end)? == read,
@@ -233,7 +238,7 @@ impl Torture {
                 agreed.epochs
             );
         }
-        Ok(count)
+        account.judge()
     }
 
     fn judge_verifiable(&self, cluster: &Cluster, mut account: account::Account) -> Result<()> {
