@@ -5,7 +5,7 @@ use std::fs;
 use std::net::TcpListener;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -74,6 +74,18 @@ impl Drop for Example {
     }
 }
 
+/// How it ended; `None` when it takes too long.
+fn wait_for(child: &mut Child) -> Option<ExitStatus> {
+    let late = Instant::now() + PATIENCE;
+    loop {
+        match child.try_wait().expect("a child") {
+            Some(status) => break Some(status),
+            None if Instant::now() > late => break None,
+            None => thread::sleep(Duration::from_millis(20)),
+        }
+    }
+}
+
 #[test]
 fn the_text_of_three_brokers_is_true() {
     let example = Example::copy("three", &[19_090, 19_091, 19_092, 19_093]);
@@ -95,14 +107,7 @@ fn the_text_of_three_brokers_is_true() {
         .stderr(log)
         .spawn()
         .expect("bash runs");
-    let late = Instant::now() + PATIENCE;
-    let status = loop {
-        match child.try_wait().expect("a child") {
-            Some(status) => break Some(status),
-            None if Instant::now() > late => break None,
-            None => thread::sleep(Duration::from_millis(20)),
-        }
-    };
+    let status = wait_for(&mut child);
     let said = fs::read_to_string(example.dir.path().join("log")).expect("a file");
     if status.is_none() {
         // The shell and all that it waits for.

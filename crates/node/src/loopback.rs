@@ -16,13 +16,14 @@ use crate::machine::{Caller, MachineId, PeerError, Piece, Token};
 /// The sender's end of one of a node's connections to its own control machine.
 ///
 /// The owner (`server`, `sim`) has one for each `Channel` and, in this order: (1) turns an
-/// `Effect::Send` to the own controller (`Peer::is_loopback`) into a frame with [`Loopback::request_frame`] of the effect's
-/// channel; (2) carries it, delayed as it likes, to that channel's
-/// `Connection` of [`Loopback::caller`] on the control machine; (3) hands each frame that this
-/// connection writes to [`Loopback::handle_frame`] and gives the answer to the machine that sent;
-/// (4) gives `PeerError::TimedOut` for a token past its deadline if [`Loopback::forget`] says that
-/// it was still waiting; (5) when the connection closes, gives `PeerError::Disconnected` for each
-/// of [`Loopback::close`]. At most [`Loopback::PENDING_MAX`] requests wait at once.
+/// `Effect::Send` to the own controller (`Peer::is_loopback`) into a frame with
+/// [`Loopback::request_frame`] of the effect's channel; (2) carries it, delayed as it likes, to
+/// that channel's `Connection` of [`Loopback::caller`] on the control machine; (3) hands each
+/// frame that this connection writes to [`Loopback::handle_frame`] and gives the answer to the
+/// machine that sent; (4) gives `PeerError::TimedOut` for a token past its deadline if
+/// [`Loopback::forget`] says that it was still waiting; (5) when the connection closes, gives
+/// `PeerError::Disconnected` for each of [`Loopback::close`]. At most [`Loopback::PENDING_MAX`]
+/// requests wait at once.
 #[derive(Debug, Default)]
 pub struct Loopback {
     next_correlation_id: i32,

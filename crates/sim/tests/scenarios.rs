@@ -1,5 +1,5 @@
-//! Every scenario file is played; its trace is the expectation. `REWRITE=1` records anew, `ONLY=rt-01`
-//! plays those whose path has that in it, drafts too.
+//! Every scenario file is played; its trace is the expectation. `REWRITE=1` records anew,
+//! `ONLY=rt-01` plays those whose path has that in it, drafts too.
 
 use std::path::{Path, PathBuf};
 

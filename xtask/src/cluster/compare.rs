@@ -300,7 +300,10 @@ mod tests {
         let a = write(&folder.path().join("a"), one.0, one.1);
         let b = write(&folder.path().join("b"), other.0, other.1);
         match agree(&[a, b], "t-0", Writers::Stopped) {
-            Ok(agreement) => format!("{agreement:?}"),
+            Ok(it) => format!(
+                "{} batches to {}, epochs {:?}",
+                it.batches, it.end, it.epochs
+            ),
             Err(why) => format!("{why:#}"),
         }
     }
@@ -311,10 +314,7 @@ mod tests {
     fn logs_that_agree_do() {
         let log = [batch(0, 2, 0, 1), batch(2, 3, 3, 2)];
         let told = outcome((&log, CHECKPOINT), (&log, CHECKPOINT));
-        assert_eq!(
-            told,
-            "Agreement { end: 5, batches: 2, epochs: [(0, 0), (3, 2)] }"
-        );
+        assert_eq!(told, "2 batches to 5, epochs [(0, 0), (3, 2)]");
         // The leader has begun an epoch that has no batch yet.
         let begun = "0\n3\n0 0\n3 2\n4 5\n";
         assert_eq!(outcome((&log, begun), (&log, CHECKPOINT)), told);

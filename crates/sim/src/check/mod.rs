@@ -7,8 +7,8 @@
 //! - I-18 `LogShape`, I-21 `Idempotence`: [`shape`], over the bytes as they reach the disk.
 //! - I-09 `NoReadAboveHw`, I-17 `ConsistentRead`: [`history`], over what clients were told of a
 //!   partition with one replica.
-//! - I-01 to I-03, I-05 to I-07, I-09, I-11 to I-13, I-16, I-17, I-25, I-26 of partitions with several
-//!   replicas: [`cluster`].
+//! - I-01 to I-03, I-05 to I-07, I-09, I-11 to I-13, I-16, I-17, I-25, I-26 of partitions with
+//!   several replicas: [`cluster`].
 //! - I-04 `LeaderInIsr`, I-20 `EpochFencing`: [`controller`], over what is committed.
 //! - I-19 `Metadata`: [`metadata_logs`].
 //! - I-24 `Groups`: [`groups`], over the groups' log and what members are told.

@@ -168,7 +168,8 @@ impl PartitionHistory {
             });
             let unclean = self.allows_unclean || known.allows_unclean(self.id);
             let last_resort = before.is_some_and(|it| it.isr.is_empty() && it.elr.is_empty())
-                && self.all_holders_ended(holds);
+                && self.all_holders_ended(holds)
+                && self.lacks_by_loss(partition.leader);
             if self.may_lose() || last_resort || (unclean && !was_eligible) {
                 self.rebase(partition, holds, verdicts, out);
             } else {
@@ -200,6 +201,13 @@ impl PartitionHistory {
         let copy = self.copies.get_mut(&node).filter(|it| it.counts())?;
         let holds = copy.verify(&self.committed, end);
         (holds < end).then_some(holds)
+    }
+
+    /// Whether what a replica lacks of the committed log is what its disk lost.
+    fn lacks_by_loss(&mut self, node: NodeId) -> bool {
+        let (committed, end) = (&self.committed, self.true_high_watermark);
+        let copy = self.copies.get_mut(&node);
+        copy.is_some_and(|it| it.lacks_by_loss(committed, end))
     }
 
     /// Whether nobody holds more than `[.., from)` of the committed log whose process did not end

@@ -1,14 +1,15 @@
 //! The replicas of each partition, looked at together: what is committed by their logs and by what
 //! the controller committed, and never by what brokers claim.
 //!
-//! - `TrueHW` rises when a leader says so and the logs of the whole ISR were seen to hold it. What is
-//!   below it is the *committed log*, that everybody is compared with.
+//! - `TrueHW` rises when a leader says so and the logs of the whole ISR were seen to hold it. What
+//!   is below it is the *committed log*, that everybody is compared with.
 //! - I-01 `LogMatching`: below its high watermark each log is the committed one.
 //! - I-02 `EpochPrefix`: where two logs have an epoch in common they are the same up to there.
-//! - I-03 `StrongIsr`, I-05 `LeaderCompleteness`, I-06 `CandidateCompleteness`: whoever leads, is in
-//!   the ISR or may lead without loss holds the committed log. Suspended when an unclean election was
-//!   allowed, as many disks lost records as the minimum ISR has, or all who held them stopped
-//!   uncleanly and the last leader leads again (KIP-966): then the loss is told.
+//! - I-03 `StrongIsr`, I-05 `LeaderCompleteness`, I-06 `CandidateCompleteness`: whoever leads, is
+//!   in the ISR or may lead without loss holds the committed log. Suspended when an unclean
+//!   election was allowed, as many disks lost records as the minimum ISR has, or all who held them
+//!   stopped uncleanly and the last leader, whose disk lost them, leads again (KIP-966): then the
+//!   loss is told.
 //! - I-07 `QuorumSuperset`, I-11 `EpochUnique`, I-12 `AcksAll`, I-13 `IsrAdmission`, I-16
 //!   `SafeTruncation`, I-17 and the duplicates of I-25: see [`partition`].
 //! - I-26 `Liveness`: [`settled`].

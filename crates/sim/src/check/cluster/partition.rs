@@ -3,9 +3,10 @@
 //! - I-07 `QuorumSuperset`: a leader's maximal ISR has everybody in it whom the controller may let
 //!   lead, and its high watermark waits for all of them.
 //! - I-11 `EpochUnique`: one life of one broker appends in a leader epoch.
-//! - I-12 `AcksAll`: what is acknowledged is committed and on as many replicas as the minimum says.
-//! - I-13 `IsrAdmission`: who enters the ISR is neither fenced nor shutting down, and holds all below
-//!   the first offset of the leader's epoch.
+//! - I-12 `AcksAll`: what is acknowledged is committed and on as many replicas as the minimum
+//!   says.
+//! - I-13 `IsrAdmission`: who enters the ISR is neither fenced nor shutting down, and holds all
+//!   below the first offset of the leader's epoch.
 //! - I-16 `SafeTruncation`: a follower cuts nothing that is committed or that its leader has, and
 //!   nothing below its high watermark without an alarm.
 

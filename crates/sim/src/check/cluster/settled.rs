@@ -16,8 +16,8 @@ impl Cluster {
         })
     }
 
-    /// Why the cluster has not come to rest; `None` when it has. Looks only at what is committed and
-    /// at logs.
+    /// Why the cluster has not come to rest; `None` when it has. Looks only at what is committed
+    /// and at logs.
     pub(in crate::check) fn why_not_settled(&self) -> Option<String> {
         let fenced = self.known.brokers.iter().find(|(_, it)| it.is_fenced);
         if let Some((id, _)) = fenced {

@@ -59,9 +59,8 @@ impl PartitionHistory {
         let committed = self.true_high_watermark;
         for (offset, value) in records {
             if *offset >= claimed || *offset >= committed {
-                let why = format!(
-                    "{node} gives {offset} at its high watermark {claimed}; committed is {committed}"
-                );
+                let why = format!("{node} gives {offset} at its high watermark {claimed}");
+                let why = format!("{why}; committed is {committed}");
                 verdicts.broken("I-09", &self.name, why);
                 return;
             }

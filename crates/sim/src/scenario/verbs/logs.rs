@@ -1,5 +1,5 @@
-//! `show replicas orders`, `show log`, `show epochs`, `show partitions`, `show brokers`, `show file`:
-//! what the controller has committed, and what each broker holds of a topic.
+//! `show replicas orders`, `show log`, `show epochs`, `show partitions`, `show brokers`, `show
+//! file`: what the controller has committed, and what each broker holds of a topic.
 
 use std::path::Path;
 use std::sync::Arc;
