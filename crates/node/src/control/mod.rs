@@ -2,7 +2,7 @@
 //!
 //! [`Control`] has what every node has: the committed metadata, which it gives to the shards, the
 //! broker's way up and down, snapshots, and the jobs for all of it. Its part in the metadata
-//! quorum is a role: [`leader`] decides and appends as the active controller, [`observer`] follows
+//! quorum is a role: `leader` decides and appends as the active controller, `observer` follows
 //! the leader of another node. Above the role nothing knows which it is; a broker reaches its
 //! controller by wire requests also where both are one node.
 
