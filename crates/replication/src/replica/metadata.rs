@@ -62,7 +62,7 @@ impl Replica {
                     highwater_types::PlantedBug::ResetFollowersOnAnUnchangedEpoch,
                 ) {
                     let end = self.ends.log_end_offset;
-                    *leader = crate::Leader::begin(now.mono, self.node_id, assignment, end);
+                    *leader = Leader::begin(now.mono, self.node_id, assignment, end);
                 }
                 leader.refresh(now.mono, self.node_id, assignment);
                 self.tell_isr(before, out);
