@@ -114,7 +114,12 @@ impl Witness {
         )?;
         let class = "org.apache.kafka.tools.VerifiableProducer";
         let (program, mut arguments) = java(&tools.kafka_libs, "128m", class);
-        let more: [&OsStr; 10] = [
+        // Keys spread the records over all partitions from the start. A producer whose very first
+        // requests to a partition die with their leader may begin with a later sequence at the next
+        // one, which takes it from a producer that it does not know: Kafka's rule.
+        let more: [&OsStr; 12] = [
+            "--repeating-keys".as_ref(),
+            "16".as_ref(),
             "--bootstrap-server".as_ref(),
             bootstrap.as_ref(),
             "--topic".as_ref(),
