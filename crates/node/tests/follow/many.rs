@@ -78,23 +78,3 @@ fn no_partition_starves_when_answers_are_full() {
     assert_same(&it, &[1, 2], 10);
     it.delete_topic(topic);
 }
-
-/// Not run by itself: how much it costs to copy 256 MiB.
-#[test]
-#[ignore = "a measurement"]
-fn measure_a_copy_of_256_mib() {
-    let mut it = Cluster::new(2, 1, "");
-    it.topic("t", 4, &[1, 2], &[]);
-    let value = "v".repeat(1_000);
-    let values = vec![value.as_str(); 64];
-    let records = batch(&values);
-    it.held.insert((2, 1));
-    for round in 0..4_096 {
-        it.produce(1, ("t", round % 4), records.clone());
-    }
-    it.release(2, 1);
-    it.advance(5_000);
-    for number in 0..4 {
-        assert_eq!(it.offsets(2, "t", number)[2], 64 * 1_024);
-    }
-}
